@@ -1,0 +1,126 @@
+package meta
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+)
+
+// Columns of hbase:meta.
+const (
+	FamilyInfo  = "info"
+	FamilyTable = "table"
+
+	QualifierRegionInfo = "regioninfo"
+	QualifierServer     = "server"
+	QualifierStartCode  = "serverstartcode"
+	QualifierSeqNum     = "seqnumDuringOpen"
+	QualifierState      = "state"
+	QualifierServerName = "sn"
+	QualifierSplitA     = "splitA"
+	QualifierSplitB     = "splitB"
+	QualifierMerge      = "merge" // prefix: merge0000, merge0001, ...
+)
+
+// NoSeqNum is the open sequence number of a location that does not tell it.
+const NoSeqNum int64 = -1
+
+// Location is what one region row of hbase:meta says.
+type Location struct {
+	Region Region
+	// Server is zero when meta names none. While a region opens or closes it
+	// still names the previous server: a hint, not a promise.
+	Server ServerName
+	// SeqNum is seqnumDuringOpen: of two locations of one region the larger is
+	// the newer; NoSeqNum if absent.
+	SeqNum int64
+	// State is the text of info:state ("OPEN", "OPENING", "CLOSED", ...);
+	// empty before HBase 2.
+	State string
+}
+
+// ParseLocation reads the newest cells of one region row. Rows that are not a
+// region's (a table's state) give ok false; a row whose region info cannot be
+// read gives an error. Keys alias the cells.
+func ParseLocation(row []cells.Cell) (loc Location, ok bool, err error) {
+	loc.SeqNum = NoSeqNum
+	var address string
+	var code uint64
+	for i := range row {
+		c := &row[i]
+		if string(c.Family) != FamilyInfo {
+			continue
+		}
+		switch string(c.Qualifier) {
+		case QualifierRegionInfo:
+			loc.Region, err = UnmarshalRegion(c.Value)
+			if err != nil {
+				return loc, false, fmt.Errorf("meta row %s: %w", cells.QuoteShort(c.Row, 200), err)
+			}
+			ok = true
+		case QualifierServer:
+			address = string(c.Value)
+		case QualifierStartCode:
+			code, _ = Uint64(c.Value)
+		case QualifierSeqNum:
+			if n, good := Uint64(c.Value); good {
+				loc.SeqNum = int64(n)
+			}
+		case QualifierState:
+			loc.State = string(c.Value)
+		}
+	}
+	if ok && address != "" && code != 0 {
+		host, port, perr := ParseAddress(address)
+		if perr != nil {
+			return loc, false, perr
+		}
+		loc.Server = ServerName{host, port, code}
+	}
+	return loc, ok, nil
+}
+
+// SearchRow is the meta row at which a reversed scan for the region of row
+// begins: HBase's createRegionName(table, row, "99999999999999").
+func SearchRow(table TableName, row []byte) []byte {
+	return searchRow(table, row, "99999999999999")
+}
+
+// SearchRowBefore is the meta row at which a reversed scan for the region
+// *before* row begins: the region whose start key is strictly smaller. An
+// empty row means the table's last region.
+func SearchRowBefore(table TableName, row []byte) []byte {
+	if len(row) == 0 {
+		return append([]byte(table.String()), 0)
+	}
+	return searchRow(table, row, "00000000000000")
+}
+
+// FirstRow precedes every region row of the table and follows its state row.
+func FirstRow(table TableName) []byte { return searchRow(table, nil, "") }
+
+// StopRow follows every region row of the table under CompareRows: the table
+// name, a space (below every legal name byte) and two commas.
+func StopRow(table TableName) []byte {
+	return []byte(table.String() + " ,,")
+}
+
+func searchRow(table TableName, row []byte, id string) []byte {
+	t := table.String()
+	b := make([]byte, 0, len(t)+len(row)+len(id)+2)
+	b = append(b, t...)
+	b = append(b, ',')
+	b = append(b, row...)
+	b = append(b, ',')
+	return append(b, id...)
+}
+
+// quoteName prints a region name; names are mostly printable.
+func quoteName(b []byte) string {
+	if bytes.IndexFunc(b, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
+		return string(b)
+	}
+	return strings.Clone(cells.Quote(b))
+}
