@@ -1,0 +1,47 @@
+# Holdfast. Each target is one readable line of work; `make help` lists them.
+GO ?= go
+BIN := bin/holdfast
+# Packages whose tests also run under the race detector: those that share memory between goroutines.
+RACE := ./zk/... ./hbase/... ./minihbase/... ./internal/rpc/... ./internal/route/... ./internal/health/... ./internal/session/... ./internal/embed/...
+FUZZTIME ?= 3s
+
+.PHONY: help build demo test unit race fuzz-short fuzz interop lint bench generate clean
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
+
+build: ## the one binary, bin/holdfast
+	$(GO) build -trimpath -o $(BIN) ./cmd/holdfast
+
+demo: build ## embedded cluster, load, a move, a split and a kill; verdict and holdfast-demo.html
+	$(BIN) demo
+
+test: unit race fuzz-short ## everything that needs only Go; under 5 minutes on 2 cores
+
+unit:
+	$(GO) test ./...
+
+race:
+	$(GO) test -race -short $(RACE)
+
+fuzz-short: ## every fuzz target for FUZZTIME (default 3s)
+	$(GO) run ./internal/tools/fuzzall -time $(FUZZTIME)
+
+fuzz: ## every fuzz target for five minutes
+	$(GO) run ./internal/tools/fuzzall -time 5m
+
+interop: build ## real HBase, its shell and Java client, real ZooKeeper (JDK 17, Maven, Python 3, Node)
+	interop/run
+
+lint: ## vet, staticcheck and the rules of this house
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) run ./internal/tools/lint
+
+bench: build ## benchmarks beside the peers, as ratios
+	interop/bench
+
+generate: ## everything that is generated
+	$(GO) generate ./...
+
+clean:
+	rm -rf bin .peers holdfast-demo.html holdfast-data
