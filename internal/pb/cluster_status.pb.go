@@ -358,7 +358,7 @@ type ClusterStatus struct {
 	ServersName            []*ServerName             `protobuf:"bytes,11,rep,name=servers_name,json=serversName" json:"servers_name,omitempty"`                                      // since 2.2
 	TableRegionStatesCount []*TableRegionStatesCount `protobuf:"bytes,12,rep,name=table_region_states_count,json=tableRegionStatesCount" json:"table_region_states_count,omitempty"` // since 2.2
 	MasterTasks            []*ServerTask             `protobuf:"bytes,13,rep,name=master_tasks,json=masterTasks" json:"master_tasks,omitempty"`                                      // since 2.5
-	DecommissionedServers  []*ServerName             `protobuf:"bytes,14,rep,name=decommissioned_servers,json=decommissionedServers" json:"decommissioned_servers,omitempty"`        // decommissioned servers since 3.0; 2.5 to 2.7 put the unknown servers here; since 3.0
+	DecommissionedServers  []*ServerName             `protobuf:"bytes,14,rep,name=decommissioned_servers,json=decommissionedServers" json:"decommissioned_servers,omitempty"`        // since 3.0; 2.5 to 2.7 put the unknown servers here
 	UnknownServers         []*ServerName             `protobuf:"bytes,15,rep,name=unknown_servers,json=unknownServers" json:"unknown_servers,omitempty"`                             // since 3.0
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -556,7 +556,7 @@ func (x *LiveServerInfo) GetServerLoad() *ServerLoad {
 	return nil
 }
 
-// Number 13 is a map in 2.6 and 2.7 and a counter from 3.0 on; it is left out so that both load.
+// Load of one region server. Number 13 is a map in 2.6 and 2.7 and a counter from 3.0 on; it is left out so that both load.
 type ServerLoad struct {
 	state                 protoimpl.MessageState   `protogen:"open.v1"`
 	NumberOfRequests      *uint64                  `protobuf:"varint,1,opt,name=number_of_requests,json=numberOfRequests" json:"number_of_requests,omitempty"`                  // since 1.2

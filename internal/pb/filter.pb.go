@@ -1336,7 +1336,7 @@ func (x *TimestampsFilter) GetCanHint() bool {
 type FuzzyRowFilter struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FuzzyKeysData []*BytesBytesPair      `protobuf:"bytes,1,rep,name=fuzzy_keys_data,json=fuzzyKeysData" json:"fuzzy_keys_data,omitempty"` // first = row pattern, second = mask: raw 00 fixed / 01 any, or preprocessed FF fixed / 02 any. A raw all-00 mask is misread on the 2.5-2.7 line unless is_mask_v2; safest everywhere: FF/02 with is_mask_v2=true
-	IsMaskV2      *bool                  `protobuf:"varint,2,opt,name=is_mask_v2,json=isMaskV2" json:"is_mask_v2,omitempty"`               // preprocessed wildcard is 02 rather than 00; read by the 2.5 to 2.7 line only, skipped elsewhere; 2.5 to 2.7
+	IsMaskV2      *bool                  `protobuf:"varint,2,opt,name=is_mask_v2,json=isMaskV2" json:"is_mask_v2,omitempty"`               // preprocessed wildcard is 02 rather than 00; read by the 2.5 to 2.7 line only, skipped elsewhere
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -482,7 +482,7 @@ type TableSchema struct {
 	TableName      *TableName             `protobuf:"bytes,1,opt,name=table_name,json=tableName" json:"table_name,omitempty"`
 	Attributes     []*BytesBytesPair      `protobuf:"bytes,2,rep,name=attributes" json:"attributes,omitempty"`                               // table attributes: text keys and values
 	ColumnFamilies []*ColumnFamilySchema  `protobuf:"bytes,3,rep,name=column_families,json=columnFamilies" json:"column_families,omitempty"` // one per family
-	Configuration  []*NameStringPair      `protobuf:"bytes,4,rep,name=configuration" json:"configuration,omitempty"`                         // overrides of hbase. keys (1.x-2.x servers may also fold these into attributes)
+	Configuration  []*NameStringPair      `protobuf:"bytes,4,rep,name=configuration" json:"configuration,omitempty"`                         // overrides of server settings (1.x and 2.x servers may also fold these into attributes)
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }

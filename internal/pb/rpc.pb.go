@@ -394,7 +394,7 @@ func (x *RequestHeader) GetAttribute() []*NameBytesPair {
 // First part of a response frame.
 type ResponseHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	CallId        *uint32                `protobuf:"varint,1,opt,name=call_id,json=callId" json:"call_id,omitempty"`                       // echo; −1 for preamble/connection-level answers
+	CallId        *uint32                `protobuf:"varint,1,opt,name=call_id,json=callId" json:"call_id,omitempty"`                       // echo; -1 for preamble/connection-level answers
 	Exception     *ExceptionResponse     `protobuf:"bytes,2,opt,name=exception" json:"exception,omitempty"`                                // set = failed, no result message follows
 	CellBlockMeta *CellBlockMeta         `protobuf:"bytes,3,opt,name=cell_block_meta,json=cellBlockMeta" json:"cell_block_meta,omitempty"` // present = cell block follows
 	unknownFields protoimpl.UnknownFields
@@ -584,7 +584,7 @@ func (x *ExceptionResponse) GetServerOverloaded() bool {
 // Answer to the "Securi" preamble (the name is spelt so on the wire). Since 2.6.
 type SecurityPreamableResponse struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
-	ServerPrincipal *string                `protobuf:"bytes,1,req,name=server_principal,json=serverPrincipal" json:"server_principal,omitempty"` // Kerberos principal to use (name really spelt Preamable)
+	ServerPrincipal *string                `protobuf:"bytes,1,req,name=server_principal,json=serverPrincipal" json:"server_principal,omitempty"` // Kerberos principal to use
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }

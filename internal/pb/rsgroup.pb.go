@@ -23,7 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Since 3.0.
 type GetRSGroupInfoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RSGroupName   *string                `protobuf:"bytes,1,req,name=r_s_group_name,json=rSGroupName" json:"r_s_group_name,omitempty"`
@@ -68,7 +67,6 @@ func (x *GetRSGroupInfoRequest) GetRSGroupName() string {
 	return ""
 }
 
-// Since 3.0.
 type GetRSGroupInfoResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RSGroupInfo   *RSGroupInfo           `protobuf:"bytes,1,opt,name=r_s_group_info,json=rSGroupInfo" json:"r_s_group_info,omitempty"`
@@ -113,7 +111,6 @@ func (x *GetRSGroupInfoResponse) GetRSGroupInfo() *RSGroupInfo {
 	return nil
 }
 
-// Since 3.0.
 type GetRSGroupInfoOfTableRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TableName     *TableName             `protobuf:"bytes,1,req,name=table_name,json=tableName" json:"table_name,omitempty"`
@@ -158,7 +155,6 @@ func (x *GetRSGroupInfoOfTableRequest) GetTableName() *TableName {
 	return nil
 }
 
-// Since 3.0.
 type GetRSGroupInfoOfTableResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RSGroupInfo   *RSGroupInfo           `protobuf:"bytes,1,opt,name=r_s_group_info,json=rSGroupInfo" json:"r_s_group_info,omitempty"`
@@ -203,7 +199,6 @@ func (x *GetRSGroupInfoOfTableResponse) GetRSGroupInfo() *RSGroupInfo {
 	return nil
 }
 
-// Since 3.0.
 type GetRSGroupInfoOfServerRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Server        *ServerName            `protobuf:"bytes,2,req,name=server" json:"server,omitempty"`
@@ -248,7 +243,6 @@ func (x *GetRSGroupInfoOfServerRequest) GetServer() *ServerName {
 	return nil
 }
 
-// Since 3.0.
 type GetRSGroupInfoOfServerResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RSGroupInfo   *RSGroupInfo           `protobuf:"bytes,1,opt,name=r_s_group_info,json=rSGroupInfo" json:"r_s_group_info,omitempty"`
@@ -293,7 +287,6 @@ func (x *GetRSGroupInfoOfServerResponse) GetRSGroupInfo() *RSGroupInfo {
 	return nil
 }
 
-// Since 3.0.
 type MoveServersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TargetGroup   *string                `protobuf:"bytes,1,req,name=target_group,json=targetGroup" json:"target_group,omitempty"`
@@ -346,7 +339,6 @@ func (x *MoveServersRequest) GetServers() []*ServerName {
 	return nil
 }
 
-// Since 3.0.
 type MoveServersResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -383,7 +375,6 @@ func (*MoveServersResponse) Descriptor() ([]byte, []int) {
 	return file_internal_pb_proto_rsgroup_proto_rawDescGZIP(), []int{7}
 }
 
-// Since 3.0.
 type AddRSGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RSGroupName   *string                `protobuf:"bytes,1,req,name=r_s_group_name,json=rSGroupName" json:"r_s_group_name,omitempty"`
@@ -428,7 +419,6 @@ func (x *AddRSGroupRequest) GetRSGroupName() string {
 	return ""
 }
 
-// Since 3.0.
 type AddRSGroupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -465,7 +455,6 @@ func (*AddRSGroupResponse) Descriptor() ([]byte, []int) {
 	return file_internal_pb_proto_rsgroup_proto_rawDescGZIP(), []int{9}
 }
 
-// Since 3.0.
 type RemoveRSGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RSGroupName   *string                `protobuf:"bytes,1,req,name=r_s_group_name,json=rSGroupName" json:"r_s_group_name,omitempty"`
@@ -510,7 +499,6 @@ func (x *RemoveRSGroupRequest) GetRSGroupName() string {
 	return ""
 }
 
-// Since 3.0.
 type RemoveRSGroupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -547,7 +535,6 @@ func (*RemoveRSGroupResponse) Descriptor() ([]byte, []int) {
 	return file_internal_pb_proto_rsgroup_proto_rawDescGZIP(), []int{11}
 }
 
-// Since 3.0.
 type BalanceRSGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RSGroupName   *string                `protobuf:"bytes,1,req,name=r_s_group_name,json=rSGroupName" json:"r_s_group_name,omitempty"`
@@ -608,7 +595,6 @@ func (x *BalanceRSGroupRequest) GetDryRun() bool {
 	return false
 }
 
-// Since 3.0.
 type BalanceRSGroupResponse struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	BalanceRan      *bool                  `protobuf:"varint,1,req,name=balanceRan" json:"balanceRan,omitempty"`
@@ -669,7 +655,6 @@ func (x *BalanceRSGroupResponse) GetMovesExecuted() uint32 {
 	return 0
 }
 
-// Since 3.0.
 type ListRSGroupInfosRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -706,7 +691,6 @@ func (*ListRSGroupInfosRequest) Descriptor() ([]byte, []int) {
 	return file_internal_pb_proto_rsgroup_proto_rawDescGZIP(), []int{14}
 }
 
-// Since 3.0.
 type ListRSGroupInfosResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RSGroupInfo   []*RSGroupInfo         `protobuf:"bytes,1,rep,name=r_s_group_info,json=rSGroupInfo" json:"r_s_group_info,omitempty"`
@@ -751,7 +735,6 @@ func (x *ListRSGroupInfosResponse) GetRSGroupInfo() []*RSGroupInfo {
 	return nil
 }
 
-// Since 3.0.
 type RemoveServersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Servers       []*ServerName          `protobuf:"bytes,1,rep,name=servers" json:"servers,omitempty"`
@@ -796,7 +779,6 @@ func (x *RemoveServersRequest) GetServers() []*ServerName {
 	return nil
 }
 
-// Since 3.0.
 type RemoveServersResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1021,7 +1003,6 @@ func (x *GetConfiguredNamespacesAndTablesInRSGroupResponse) GetTableName() []*Ta
 	return nil
 }
 
-// Since 3.0.
 type RenameRSGroupRequest struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	OldRsgroupName *string                `protobuf:"bytes,1,req,name=old_rsgroup_name,json=oldRsgroupName" json:"old_rsgroup_name,omitempty"`
@@ -1074,7 +1055,6 @@ func (x *RenameRSGroupRequest) GetNewRsgroupName() string {
 	return ""
 }
 
-// Since 3.0.
 type RenameRSGroupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1111,7 +1091,6 @@ func (*RenameRSGroupResponse) Descriptor() ([]byte, []int) {
 	return file_internal_pb_proto_rsgroup_proto_rawDescGZIP(), []int{23}
 }
 
-// Since 3.0.
 type UpdateRSGroupConfigRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	GroupName     *string                `protobuf:"bytes,1,req,name=group_name,json=groupName" json:"group_name,omitempty"`
@@ -1164,7 +1143,6 @@ func (x *UpdateRSGroupConfigRequest) GetConfiguration() []*NameStringPair {
 	return nil
 }
 
-// Since 3.0.
 type UpdateRSGroupConfigResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

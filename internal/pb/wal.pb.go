@@ -330,7 +330,7 @@ func (x *FamilyScope) GetScopeType() ScopeType {
 type Attribute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           *string                `protobuf:"bytes,1,req,name=key" json:"key,omitempty"`
-	Value         []byte                 `protobuf:"bytes,2,opt,name=value" json:"value,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,req,name=value" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,7 +414,7 @@ const file_internal_pb_proto_wal_proto_rawDesc = "" +
 	"scope_type\x18\x02 \x02(\x0e2\x13.hbase.pb.ScopeTypeR\tscopeType\"3\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x02(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value*d\n" +
+	"\x05value\x18\x02 \x02(\fR\x05value*d\n" +
 	"\tScopeType\x12\x1b\n" +
 	"\x17REPLICATION_SCOPE_LOCAL\x10\x00\x12\x1c\n" +
 	"\x18REPLICATION_SCOPE_GLOBAL\x10\x01\x12\x1c\n" +

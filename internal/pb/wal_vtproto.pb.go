@@ -287,7 +287,9 @@ func (m *Attribute) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.Value != nil {
+	if m.Value == nil {
+		return 0, fmt.Errorf("proto: required field value not set")
+	} else {
 		i -= len(m.Value)
 		copy(dAtA[i:], m.Value)
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Value)))
@@ -1172,6 +1174,7 @@ func (m *Attribute) UnmarshalVT(dAtA []byte) error {
 				m.Value = []byte{}
 			}
 			iNdEx = postIndex
+			hasFields[0] |= uint64(0x00000002)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -1190,6 +1193,9 @@ func (m *Attribute) UnmarshalVT(dAtA []byte) error {
 	}
 	if hasFields[0]&uint64(0x00000001) == 0 {
 		return fmt.Errorf("proto: required field key not set")
+	}
+	if hasFields[0]&uint64(0x00000002) == 0 {
+		return fmt.Errorf("proto: required field value not set")
 	}
 
 	if iNdEx > l {
