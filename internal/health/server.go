@@ -45,21 +45,25 @@ func (s State) String() string {
 // Server is one incarnation of a region server or master. All methods may be
 // called from any goroutine.
 type Server struct {
-	name meta.ServerName
-	addr string
+	name  meta.ServerName
+	addr  string
+	table *Table
+	owner any
 
 	epoch atomic.Uint64
 	state atomic.Uint32 // State; written under mu
 
-	table *Table
-	owner any
+	limit   limiter
+	latency ewma
 
 	mu        sync.Mutex
-	since     time.Time // of the present state
+	since     time.Time // of being down
 	nextProbe time.Time
 	cause     error
-	up        chan struct{} // closed when the server leaves Down; nil while nobody waits
-	probing   bool          // a prober goroutine exists
+	hard      bool          // the epoch was bumped in this spell of being down
+	up        chan struct{} // made when somebody waits; closed on leaving Down
+	prober    bool          // a prober goroutine exists
+	wanted    time.Time     // last time somebody was refused or waited
 }
 
 // Name gives the incarnation.
@@ -68,9 +72,159 @@ func (s *Server) Name() meta.ServerName { return s.name }
 // Addr gives host:port.
 func (s *Server) Addr() string { return s.addr }
 
+// Owner gives what Config.Attach returned for this server.
+func (s *Server) Owner() any { return s.owner }
+
 // Epoch counts the hard evidence against the server. A route is valid only
 // while the epoch it captured is the server's.
 func (s *Server) Epoch() uint64 { return s.epoch.Load() }
 
 // State tells the present state without a lock.
 func (s *Server) State() State { return State(s.state.Load()) }
+
+// Usable says whether calls may be sent: healthy or suspect.
+func (s *Server) Usable() bool { return s.State() <= Suspect }
+
+// Err gives nil while the server is usable and otherwise a *DownError, without
+// touching the network. Asking keeps the prober of a down server going.
+func (s *Server) Err() error {
+	if s.Usable() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Usable() {
+		return nil
+	}
+	s.want()
+	return s.downError()
+}
+
+// Answered tells that the server has just answered anything at all: it is
+// healthy again, whatever was thought of it.
+func (s *Server) Answered() {
+	if s.State() != Healthy {
+		s.recover()
+	}
+}
+
+// Suspect moves a healthy server to Suspect and says whether this call did it;
+// the caller that gets true sends the one ping.
+func (s *Server) Suspect(cause error) bool {
+	s.mu.Lock()
+	if s.State() != Healthy {
+		s.mu.Unlock()
+		return false
+	}
+	s.cause = cause
+	s.state.Store(uint32(Suspect))
+	s.mu.Unlock()
+	s.table.changed(s, Healthy, Suspect, cause)
+	return true
+}
+
+// Refused records hard evidence: nobody listens, or the server said that it is
+// stopping. The server is down, every route to it is invalid, a prober runs.
+func (s *Server) Refused(cause error) { s.down(cause, true) }
+
+// Silent records that the server left a ping unanswered. It is down for
+// callers, but its routes stay: a frozen process still owns its regions.
+func (s *Server) Silent(cause error) { s.down(cause, false) }
+
+func (s *Server) down(cause error, hard bool) {
+	s.mu.Lock()
+	from := s.State()
+	if from == Dead {
+		s.mu.Unlock()
+		return
+	}
+	if hard && !s.hard {
+		s.hard = true
+		s.epoch.Add(1)
+	}
+	if from == Down || from == Probing {
+		if hard {
+			s.cause = cause
+		}
+		s.mu.Unlock()
+		return
+	}
+	s.cause = cause
+	s.since = time.Now()
+	s.nextProbe = s.since
+	s.state.Store(uint32(Down))
+	s.want()
+	err := s.downError()
+	s.mu.Unlock()
+	s.limit.fail(err)
+	s.table.changed(s, from, Down, cause)
+}
+
+func (s *Server) recover() {
+	s.mu.Lock()
+	from := s.State()
+	if from == Dead || from == Healthy {
+		s.mu.Unlock()
+		return
+	}
+	s.state.Store(uint32(Healthy))
+	s.cause, s.hard = nil, false
+	s.since, s.nextProbe = time.Time{}, time.Time{}
+	up := s.up
+	s.up = nil
+	s.mu.Unlock()
+	if up != nil {
+		close(up)
+	}
+	s.table.changed(s, from, Healthy, nil)
+}
+
+// die ends the incarnation.
+func (s *Server) die(cause error) {
+	s.mu.Lock()
+	from := s.State()
+	if from == Dead {
+		s.mu.Unlock()
+		return
+	}
+	s.state.Store(uint32(Dead))
+	s.epoch.Add(1)
+	s.cause = cause
+	if s.since.IsZero() {
+		s.since = time.Now()
+	}
+	s.nextProbe = time.Time{}
+	up := s.up
+	s.up = nil
+	err := s.downError()
+	s.mu.Unlock()
+	if up != nil {
+		close(up)
+	}
+	s.limit.fail(err)
+	s.table.changed(s, from, Dead, cause)
+}
+
+// Up gives a channel that is closed when the server stops being down: because
+// it answered, or because the incarnation is over. It is closed already if
+// the server is not down.
+func (s *Server) Up() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.State() {
+	case Down, Probing:
+	default:
+		return closedChan
+	}
+	s.want()
+	if s.up == nil {
+		s.up = make(chan struct{})
+	}
+	return s.up
+}
+
+func (s *Server) downError() *DownError {
+	return &DownError{Server: s.name, Since: s.since, NextProbe: s.nextProbe, Cause: s.cause, Dead: s.State() == Dead}
+}
+
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()

@@ -1,25 +1,103 @@
 package health
 
 import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 )
 
+// Config is what a Table needs from its owner. Every field may be zero.
+type Config struct {
+	// Probe asks a down server whether it answers; nil means yes. It runs on
+	// the server's prober and should return soon after ctx ends. Without it,
+	// servers are never probed and stay down until Answered.
+	Probe func(ctx context.Context, s *Server) error
+	// ProbeTimeout bounds one probe: default 5 s.
+	ProbeTimeout time.Duration
+	// ProbeMin and ProbeMax bound the pause between the starts of two probes,
+	// which doubles and has +-25 % jitter: defaults 50 ms and 5 s.
+	ProbeMin, ProbeMax time.Duration
+	// ProbeIdle ends the probing of a server nobody has asked for since; the
+	// next one who asks starts it again: default 1 min.
+	ProbeIdle time.Duration
+	// Attach makes the owner's value for a new server, see Server.Owner. It is
+	// called with the table locked and must not call back.
+	Attach func(s *Server) any
+	// Changed hears of every change of state, on the goroutine that caused it,
+	// with no lock held.
+	Changed func(s *Server, from, to State, cause error)
+	// MaxInFlight and MinInFlight bound the limit of calls in flight to one
+	// server (defaults 4096 and 4), MaxQueue the calls that wait beyond it
+	// (default 65536).
+	MaxInFlight, MinInFlight, MaxQueue int
+	// Logger hears of servers going down and coming back; nil for silence.
+	Logger *slog.Logger
+}
+
+func (c *Config) defaults() {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&c.ProbeTimeout, 5*time.Second)
+	def(&c.ProbeMin, 50*time.Millisecond)
+	def(&c.ProbeMax, 5*time.Second)
+	def(&c.ProbeIdle, time.Minute)
+	if c.MaxInFlight <= 0 {
+		c.MaxInFlight = 4096
+	}
+	if c.MinInFlight <= 0 {
+		c.MinInFlight = 4
+	}
+	c.MinInFlight = min(c.MinInFlight, c.MaxInFlight)
+	if c.MaxQueue <= 0 {
+		c.MaxQueue = 65536
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
 // Table holds the servers of one client. Reading is lock-free: the map is
 // replaced, never changed.
 type Table struct {
+	cfg     Config
 	servers atomic.Pointer[map[string]*Server] // by host:port
 
-	mu sync.Mutex // writers of servers
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex // writers of servers; closed
+	closed bool
 }
 
-// NewTable makes an empty table.
-func NewTable() *Table {
-	t := &Table{}
+// NewTable makes an empty table that does not probe.
+func NewTable() *Table { return New(Config{}) }
+
+// New makes an empty table. Close ends its probers.
+func New(cfg Config) *Table {
+	cfg.defaults()
+	t := &Table{cfg: cfg}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.servers.Store(&map[string]*Server{})
 	return t
+}
+
+// Close ends the probers and returns when they have ended. States stay as they
+// are.
+func (t *Table) Close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.cancel()
+	t.wg.Wait()
 }
 
 // Get gives the Server of the incarnation, making it if needed. Seeing a newer
@@ -33,13 +111,19 @@ func (t *Table) Get(name meta.ServerName) *Server {
 		return s
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	old := (*t.servers.Load())[addr]
 	if old != nil && (old.name.StartCode == name.StartCode || name.StartCode == 0) {
+		t.mu.Unlock()
 		return old
 	}
 	s := &Server{name: name, addr: addr, table: t}
+	s.limit.init(&t.cfg)
+	if t.cfg.Attach != nil {
+		s.owner = t.cfg.Attach(s)
+	}
 	if old != nil && old.name.StartCode > name.StartCode {
+		t.mu.Unlock()
+		s.cause = ErrReplaced
 		s.state.Store(uint32(Dead))
 		return s
 	}
@@ -49,9 +133,9 @@ func (t *Table) Get(name meta.ServerName) *Server {
 	}
 	next[addr] = s
 	t.servers.Store(&next)
+	t.mu.Unlock()
 	if old != nil {
-		old.state.Store(uint32(Dead))
-		old.epoch.Add(1)
+		old.die(ErrReplaced)
 	}
 	return s
 }
@@ -67,4 +151,108 @@ func (t *Table) All() []*Server {
 		all = append(all, s)
 	}
 	return all
+}
+
+func (t *Table) changed(s *Server, from, to State, cause error) {
+	if to != Suspect && !(from == Suspect && to == Healthy) {
+		t.cfg.Logger.Info("server changed state", "server", s.name.String(), "from", from.String(), "to", to.String(), "cause", cause)
+	}
+	if t.cfg.Changed != nil {
+		t.cfg.Changed(s, from, to, cause)
+	}
+}
+
+// want notes that somebody needs the server, and sees to it that a prober
+// runs. Under s.mu.
+func (s *Server) want() {
+	t := s.table
+	s.wanted = time.Now()
+	if s.prober || t.cfg.Probe == nil || s.State() == Dead {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	s.prober = true
+	t.wg.Add(1)
+	go func() {
+		defer t.wg.Done()
+		t.probe(s)
+	}()
+}
+
+// probe is the prober: one goroutine per down server, from the first evidence
+// to the first answer.
+func (t *Table) probe(s *Server) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	pause := t.cfg.ProbeMin
+	for {
+		// The first probe also waits: what just refused will refuse again.
+		delay := jitter(pause)
+		s.mu.Lock()
+		if s.State() != Down && s.State() != Probing || time.Since(s.wanted) > t.cfg.ProbeIdle {
+			s.prober = false
+			s.mu.Unlock()
+			return
+		}
+		next := s.nextProbe.Add(delay)
+		if now := time.Now(); next.Before(now) {
+			next = now
+		}
+		s.nextProbe = next
+		s.mu.Unlock()
+
+		timer.Reset(time.Until(next))
+		up := s.probeWake()
+		select {
+		case <-t.ctx.Done():
+		case <-up:
+		case <-timer.C:
+		}
+		s.mu.Lock()
+		if t.ctx.Err() != nil || s.State() != Down {
+			s.prober = false
+			s.mu.Unlock()
+			return
+		}
+		s.state.Store(uint32(Probing))
+		s.nextProbe = time.Now() // its start; the pause counts from here
+		s.mu.Unlock()
+
+		ctx, cancel := context.WithTimeout(t.ctx, t.cfg.ProbeTimeout)
+		err := t.cfg.Probe(ctx, s)
+		cancel()
+
+		s.mu.Lock()
+		if s.State() == Probing {
+			s.state.Store(uint32(Down))
+		}
+		s.mu.Unlock()
+		if err == nil {
+			s.recover()
+			pause = t.cfg.ProbeMin
+			continue // ends at the top, unless it went down again meanwhile
+		}
+		pause = min(2*pause, t.cfg.ProbeMax)
+	}
+}
+
+// probeWake is Up without counting as somebody who needs the server.
+func (s *Server) probeWake() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.State() != Down && s.State() != Probing {
+		return closedChan
+	}
+	if s.up == nil {
+		s.up = make(chan struct{})
+	}
+	return s.up
+}
+
+func jitter(d time.Duration) time.Duration {
+	return d*3/4 + rand.N(d/2+1)
 }
