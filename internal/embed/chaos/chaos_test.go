@@ -1,0 +1,308 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func judge(t *testing.T, e *Engine, c *Call) Verdict {
+	t.Helper()
+	v, err := e.Judge(context.Background(), c)
+	if err != nil {
+		t.Fatalf("Judge: %v", err)
+	}
+	return v
+}
+
+func TestMatch(t *testing.T) {
+	call := &Call{Server: "127.0.0.1:16020", ServerName: "127.0.0.1,16020,1", Service: "ClientService", Method: "Multi",
+		Table: "ns:t", Region: "abc", Rows: [][]byte{[]byte("b"), []byte("k")}, User: "ann"}
+	scan := &Call{Method: "Scan", Rows: [][]byte{[]byte("c"), nil}, Range: true}
+	tests := []struct {
+		name string
+		m    Match
+		c    *Call
+		want bool
+	}{
+		{"empty", Match{}, call, true},
+		{"server address", Match{Server: "127.0.0.1:16020"}, call, true},
+		{"server name", Match{Server: "127.0.0.1,16020,1"}, call, true},
+		{"other incarnation", Match{Server: "127.0.0.1,16020,2"}, call, false},
+		{"method list", Match{Method: "Get, Multi"}, call, true},
+		{"method", Match{Method: "Get"}, call, false},
+		{"table", Match{Table: "t"}, call, false},
+		{"region", Match{Region: "abc"}, call, true},
+		{"user", Match{User: "bob"}, call, false},
+		{"row in", Match{StartRow: []byte("k"), StopRow: []byte("l")}, call, true},
+		{"rows around", Match{StartRow: []byte("c"), StopRow: []byte("d")}, call, false},
+		{"stop alone", Match{StopRow: []byte("b")}, call, false},
+		{"no rows", Match{StartRow: []byte("a")}, &Call{Method: "GetServerInfo"}, false},
+		{"scan reaches", Match{StartRow: []byte("x"), StopRow: []byte("z")}, scan, true},
+		{"scan begins behind", Match{StopRow: []byte("c")}, scan, false},
+	}
+	for _, tt := range tests {
+		if got := tt.m.matches(tt.c); got != tt.want {
+			t.Errorf("%s: %+v matches = %v, want %v", tt.name, tt.m, got, tt.want)
+		}
+	}
+}
+
+func TestPick(t *testing.T) {
+	tests := []struct {
+		name string
+		r    Rule
+		want string // x = hit, over 12 calls
+	}{
+		{"all", Rule{}, "xxxxxxxxxxxx"},
+		{"times", Rule{Times: 2}, "xx.........."},
+		{"skip", Rule{Skip: 3, Times: 1}, "...x........"},
+		{"every", Rule{Every: 4}, "...x...x...x"},
+		{"skip and every", Rule{Skip: 1, Every: 2, Times: 2}, "..x.x......."},
+	}
+	for _, tt := range tests {
+		e := New()
+		tt.r.Action = DropRequest
+		id, err := e.Add(tt.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for range 12 {
+			if judge(t, e, &Call{}).Before == DropRequest {
+				got.WriteByte('x')
+			} else {
+				got.WriteByte('.')
+			}
+		}
+		if got.String() != tt.want {
+			t.Errorf("%s: picked %s, want %s", tt.name, &got, tt.want)
+		}
+		if n := e.Hits(id); n != uint64(strings.Count(tt.want, "x")) {
+			t.Errorf("%s: %d hits", tt.name, n)
+		}
+	}
+}
+
+func TestProbabilityIsReproducible(t *testing.T) {
+	run := func(seed uint64) (hits []int) {
+		e := New()
+		if _, err := e.Add(Rule{Action: Close, Probability: 0.3, Seed: seed}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 1000 {
+			if judge(t, e, &Call{}).Before == Close {
+				hits = append(hits, i)
+			}
+		}
+		return hits
+	}
+	a, b, c := run(1), run(1), run(2)
+	if !slices.Equal(a, b) || slices.Equal(a, c) {
+		t.Error("the same seed must pick the same calls, another seed others")
+	}
+	if len(a) < 250 || len(a) > 350 {
+		t.Errorf("%d of 1000 hit at 0.3", len(a))
+	}
+}
+
+func TestRulesCombine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New()
+		for _, r := range []Rule{
+			{Action: Delay, Delay: time.Second},
+			{Action: Delay, Delay: 2 * time.Second, Match: Match{Table: "t"}},
+			{Action: Fail, Exception: Exception{Class: "RegionTooBusyException"}},
+			{Action: Close},
+		} {
+			if _, err := e.Add(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := time.Now()
+		v := judge(t, e, &Call{Table: "t"})
+		if d := time.Since(begin); d != 3*time.Second {
+			t.Errorf("waited %v, want the sum of both delays", d)
+		}
+		if v.Before != Fail || v.Rule != 3 || v.Exception.Class != "org.apache.hadoop.hbase.RegionTooBusyException" {
+			t.Errorf("verdict %+v, want the first rule that is no delay", v)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		defer cancel()
+		if _, err := e.Judge(ctx, &Call{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("delay past the deadline: %v", err)
+		}
+	})
+}
+
+func TestHoldReleaseAndWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New()
+		id, err := e.Add(Rule{Action: Hold, Times: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{}, 2)
+		for range 2 {
+			go func() {
+				judge(t, e, &Call{})
+				done <- struct{}{}
+			}()
+		}
+		if err := e.Wait(t.Context(), id, 2); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(done) != 0 {
+			t.Fatal("held calls went on")
+		}
+		if err := e.Release(id); err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		<-done
+		if !e.List()[0].Resting {
+			t.Error("the rule should rest after two hits")
+		}
+		waiting := make(chan error)
+		go func() { waiting <- e.Wait(context.Background(), id, 3) }()
+		synctest.Wait()
+		if err := e.Remove(id); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-waiting; !errors.Is(err, ErrNoRule) {
+			t.Errorf("Wait on a removed rule: %v", err)
+		}
+		if e.Active() {
+			t.Error("no rule left, still active")
+		}
+		if err := e.Remove(id); !errors.Is(err, ErrNoRule) {
+			t.Errorf("second Remove: %v", err)
+		}
+	})
+}
+
+func TestRemoveFreesHeldCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := New()
+		if _, err := e.Add(Rule{Action: Hold}); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() { judge(t, e, &Call{}); close(done) }()
+		synctest.Wait()
+		e.Clear()
+		<-done
+	})
+}
+
+func TestBadRules(t *testing.T) {
+	tests := []struct {
+		name string
+		r    Rule
+		want []string
+	}{
+		{"no action", Rule{}, []string{"action"}},
+		{"everything", Rule{Action: Delay, Probability: 2, Match: Match{StartRow: []byte("b"), StopRow: []byte("a")}}, []string{"delay", "probability", "start row"}},
+		{"no class", Rule{Action: Fail}, []string{"class"}},
+	}
+	for _, tt := range tests {
+		_, err := New().Add(tt.r)
+		if !errors.Is(err, ErrBadRule) {
+			t.Errorf("%s: %v, want ErrBadRule", tt.name, err)
+			continue
+		}
+		for _, w := range tt.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %q does not tell of the %s", tt.name, err, w)
+			}
+		}
+	}
+}
+
+func TestExceptionTexts(t *testing.T) {
+	tests := []struct {
+		in   Exception
+		want Exception
+	}{
+		{Exception{Class: "NoSuchColumnFamilyException", Message: "x"},
+			Exception{Class: "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException", Message: "x", DoNotRetry: true}},
+		{Exception{Class: "RpcThrottlingException", Wait: 61040 * time.Millisecond},
+			Exception{Class: "org.apache.hadoop.hbase.quotas.RpcThrottlingException", Message: "number of requests exceeded - wait 1mins, 1sec, 40ms", Wait: 61040 * time.Millisecond}},
+		{Exception{Class: "RegionMovedException", Host: "h", Port: 1, StartCode: 2, SeqNum: 3},
+			Exception{Class: "org.apache.hadoop.hbase.exceptions.RegionMovedException", Host: "h", Port: 1, StartCode: 2, SeqNum: 3,
+				Message: "Region moved to: hostname=h port=1 startCode=2. As of locationSeqNum=3."}},
+		{Exception{Class: "com.example.E"}, Exception{Class: "com.example.E", Message: "injected by a chaos rule"}},
+	}
+	for _, tt := range tests {
+		got := tt.in
+		got.complete()
+		if got != tt.want {
+			t.Errorf("%+v\n got %+v\nwant %+v", tt.in, got, tt.want)
+		}
+	}
+	if e := (Exception{Class: "CallQueueTooBigException"}); true {
+		e.complete()
+		if !e.Overloaded {
+			t.Error("a full call queue must say overloaded")
+		}
+	}
+}
+
+func TestWaitText(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0ms", 999 * time.Millisecond: "999ms", time.Second: "1sec", 60 * time.Second: "1mins, 0sec",
+		3600*time.Second + 5*time.Millisecond: "1hrs, 0sec, 5ms",
+	} {
+		if got := WaitText(d); got != want {
+			t.Errorf("WaitText(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestNilEngine(t *testing.T) {
+	var e *Engine
+	if v, err := e.Judge(context.Background(), &Call{}); v != (Verdict{}) || err != nil {
+		t.Error("a nil engine does nothing")
+	}
+	if e.Active() || e.List() != nil || e.Hits(1) != 0 || e.Remove(1) == nil {
+		t.Error("a nil engine holds nothing")
+	}
+	e.Clear()
+}
+
+func TestRuleJSON(t *testing.T) {
+	in := Rule{Match: Match{Method: "Get", Table: "t"}, Action: Delay, Delay: time.Second, Times: 3}
+	b, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Rule
+	if err := json.Unmarshal(b, &out); err != nil {
+		t.Fatal(err)
+	}
+	if out.Method != "Get" || out.Action != Delay || out.Delay != time.Second || out.Times != 3 {
+		t.Errorf("%s became %+v", b, out)
+	}
+}
+
+func BenchmarkJudge(b *testing.B) {
+	for _, rules := range []int{0, 1, 10} {
+		b.Run(string(rune('0'+rules/10))+string(rune('0'+rules%10)), func(b *testing.B) {
+			e := New()
+			for range rules {
+				e.Add(Rule{Action: Fail, Exception: Exception{Class: "X"}, Match: Match{Method: "Scan"}})
+			}
+			c := &Call{Method: "Get", Table: "t"}
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Judge(context.Background(), c)
+			}
+		})
+	}
+}
