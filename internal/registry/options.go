@@ -1,0 +1,187 @@
+package registry
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options are the client's settings as far as an address or an hbase-site.xml
+// can carry them. A zero field was not set.
+type Options struct {
+	User string
+
+	OperationTimeout time.Duration
+	RPCTimeout       time.Duration
+	ScannerTimeout   time.Duration
+	ConnectTimeout   time.Duration
+	IdleTimeout      time.Duration
+	PingAfter        time.Duration
+	SessionTimeout   time.Duration
+
+	MaxAttempts  int
+	MaxInFlight  int
+	BatchBytes   int
+	BatchActions int
+	Fanout       int
+
+	Compressor string
+	// Authentication is "simple" (or empty) or "kerberos".
+	Authentication string
+}
+
+// Setting is one option with its value and where it came from.
+type Setting struct {
+	// Name is the query parameter, Key the property of hbase-site.xml (empty
+	// if there is none).
+	Name, Key string
+	Value     string
+	// Source is "address", the file the value was read from, or "default".
+	Source string
+	// Doc says what the option does, with unit and range.
+	Doc string
+}
+
+// option describes one setting: one row of the table below.
+type option struct {
+	name, key string
+	doc       string
+	def       string
+	// set parses the value; xml tells that it is written as in hbase-site.xml
+	// (plain milliseconds, Java class names).
+	set func(o *Options, value string, xml bool) error
+}
+
+// DefaultOptions in words: what a zero field means. They are applied by
+// internal/session and internal/registry, not by parsing.
+const (
+	DefaultOperationTimeout = time.Minute
+	DefaultRPCTimeout       = 10 * time.Second
+	DefaultScannerTimeout   = time.Minute
+	DefaultConnectTimeout   = 5 * time.Second
+	DefaultIdleTimeout      = 2 * time.Minute
+	DefaultPingAfter        = 2 * time.Second
+	DefaultSessionTimeout   = 30 * time.Second
+	DefaultMaxInFlight      = 4096
+	DefaultBatchBytes       = 4 << 20
+	DefaultBatchActions     = 2048
+	DefaultFanout           = 2
+)
+
+func optionTable() []option {
+	return []option{
+		{"user", "", "effective user of every call", "the operating system's user",
+			func(o *Options, v string, _ bool) error { o.User = v; return nil }},
+		duration("operation-timeout", "hbase.client.operation.timeout", "bound of an operation whose context has no deadline", DefaultOperationTimeout,
+			time.Millisecond, func(o *Options) *time.Duration { return &o.OperationTimeout }),
+		duration("rpc-timeout", "hbase.rpc.timeout", "bound of one attempt", DefaultRPCTimeout,
+			time.Millisecond, func(o *Options) *time.Duration { return &o.RPCTimeout }),
+		duration("scanner-timeout", "hbase.client.scanner.timeout.period", "bound of one open, next or renewal of a scanner, retries included", DefaultScannerTimeout,
+			time.Millisecond, func(o *Options) *time.Duration { return &o.ScannerTimeout }),
+		duration("connect-timeout", "hbase.ipc.client.socket.timeout.connect", "bound of one dial", DefaultConnectTimeout,
+			time.Millisecond, func(o *Options) *time.Duration { return &o.ConnectTimeout }),
+		duration("idle-timeout", "hbase.ipc.client.connection.minIdleTimeBeforeClose", "an unused connection is closed after this", DefaultIdleTimeout,
+			time.Second, func(o *Options) *time.Duration { return &o.IdleTimeout }),
+		duration("ping-after", "", "a server that owes answers and is silent for so long is pinged, and given as long again", DefaultPingAfter,
+			time.Millisecond, func(o *Options) *time.Duration { return &o.PingAfter }),
+		duration("session-timeout", "zookeeper.session.timeout", "ZooKeeper session asked for", DefaultSessionTimeout,
+			time.Second, func(o *Options) *time.Duration { return &o.SessionTimeout }),
+		integer("max-attempts", "", "requests sent for one operation; 0 = bounded by time only", 0, 0, math.MaxInt32,
+			func(o *Options) *int { return &o.MaxAttempts }),
+		integer("max-in-flight", "", "calls in flight to one server", DefaultMaxInFlight, 1, 1<<20,
+			func(o *Options) *int { return &o.MaxInFlight }),
+		integer("batch-bytes", "hbase.client.max.perrequest.heapsize", "bytes of one Multi request", DefaultBatchBytes, 1<<10, 1<<28,
+			func(o *Options) *int { return &o.BatchBytes }),
+		integer("batch-actions", "hbase.client.max.perrequest.rows", "actions of one Multi request", DefaultBatchActions, 1, 1<<20,
+			func(o *Options) *int { return &o.BatchActions }),
+		integer("fanout", "hbase.client.bootstrap.hedged.fanout", "endpoints asked at a time by the RPC registry", DefaultFanout, 1, 64,
+			func(o *Options) *int { return &o.Fanout }),
+		{"compressor", "hbase.client.rpc.compressor", "compression of cell blocks: none, gzip, snappy, lz4 or zstd", "none", setCompressor},
+		{"authentication", "hbase.security.authentication", "simple or kerberos", "simple",
+			func(o *Options, v string, _ bool) error {
+				v = strings.ToLower(v)
+				if v != "simple" && v != "kerberos" {
+					return fmt.Errorf("%q is neither simple nor kerberos", v)
+				}
+				o.Authentication = v
+				return nil
+			}},
+	}
+}
+
+var compressors = map[string]string{
+	"org.apache.hadoop.io.compress.GzipCodec":      "gzip",
+	"org.apache.hadoop.io.compress.SnappyCodec":    "snappy",
+	"org.apache.hadoop.io.compress.Lz4Codec":       "lz4",
+	"org.apache.hadoop.io.compress.ZStandardCodec": "zstd",
+}
+
+func setCompressor(o *Options, v string, _ bool) error {
+	if short, ok := compressors[v]; ok {
+		v = short
+	}
+	switch v {
+	case "", "none", "gzip", "snappy", "lz4", "zstd":
+		o.Compressor = v
+		return nil
+	}
+	return fmt.Errorf("%q is not one of none, gzip, snappy, lz4, zstd", v)
+}
+
+func duration(name, key, doc string, def, min time.Duration, field func(*Options) *time.Duration) option {
+	return option{name, key, fmt.Sprintf("%s (at least %s)", doc, min), def.String(), func(o *Options, v string, xml bool) error {
+		d, err := parseDuration(v, xml)
+		if err != nil {
+			return err
+		}
+		if d < min {
+			return fmt.Errorf("%q is less than %s", v, min)
+		}
+		*field(o) = d
+		return nil
+	}}
+}
+
+// parseDuration reads "1m30s"; in hbase-site.xml also plain milliseconds.
+func parseDuration(v string, xml bool) (time.Duration, error) {
+	if xml {
+		if ms, err := strconv.ParseInt(v, 10, 64); err == nil {
+			if ms > math.MaxInt64/int64(time.Millisecond) {
+				ms = math.MaxInt64 / int64(time.Millisecond)
+			}
+			return time.Duration(ms) * time.Millisecond, nil
+		}
+	}
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration such as 500ms, 10s or 2m", v)
+	}
+	return d, nil
+}
+
+func integer(name, key, doc string, def, min, max int, field func(*Options) *int) option {
+	return option{name, key, fmt.Sprintf("%s (%d to %d)", doc, min, max), strconv.Itoa(def), func(o *Options, v string, _ bool) error {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", v)
+		}
+		if n < min || n > max {
+			return fmt.Errorf("%d is not between %d and %d", n, min, max)
+		}
+		*field(o) = n
+		return nil
+	}}
+}
+
+// Known lists the names of the options an address may carry, sorted.
+func Known() []string {
+	var names []string
+	for _, opt := range optionTable() {
+		names = append(names, opt.name)
+	}
+	slices.Sort(names)
+	return names
+}
