@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
 func judge(t *testing.T, e *Engine, c *Call) Verdict {
@@ -228,40 +230,27 @@ func TestBadRules(t *testing.T) {
 func TestExceptionTexts(t *testing.T) {
 	tests := []struct {
 		in   Exception
-		want Exception
+		want wire.RemoteError
 	}{
 		{Exception{Class: "NoSuchColumnFamilyException", Message: "x"},
-			Exception{Class: "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException", Message: "x", DoNotRetry: true}},
-		{Exception{Class: "RpcThrottlingException", Wait: 61040 * time.Millisecond},
-			Exception{Class: "org.apache.hadoop.hbase.quotas.RpcThrottlingException", Message: "number of requests exceeded - wait 1mins, 1sec, 40ms", Wait: 61040 * time.Millisecond}},
-		{Exception{Class: "RegionMovedException", Host: "h", Port: 1, StartCode: 2, SeqNum: 3},
-			Exception{Class: "org.apache.hadoop.hbase.exceptions.RegionMovedException", Host: "h", Port: 1, StartCode: 2, SeqNum: 3,
-				Message: "Region moved to: hostname=h port=1 startCode=2. As of locationSeqNum=3."}},
-		{Exception{Class: "com.example.E"}, Exception{Class: "com.example.E", Message: "injected by a chaos rule"}},
+			wire.RemoteError{Class: wire.ClassNoSuchColumnFamily, Message: "x", DoNotRetry: true}},
+		{Exception{Class: "CallQueueTooBigException", Message: "full"},
+			wire.RemoteError{Class: wire.ClassCallQueueTooBig, Message: "full", Overloaded: true}},
+		{Exception{Class: "RegionTooBusyException"}, wire.RemoteError{Class: wire.ClassRegionTooBusy, Message: "Over memstore limit"}},
+		{Exception{Class: "com.example.E", DoNotRetry: true}, wire.RemoteError{Class: "com.example.E", Message: "injected by a chaos rule", DoNotRetry: true}},
 	}
 	for _, tt := range tests {
-		got := tt.in
-		got.complete()
-		if got != tt.want {
+		if got := *tt.in.remote(); got != tt.want {
 			t.Errorf("%+v\n got %+v\nwant %+v", tt.in, got, tt.want)
 		}
 	}
-	if e := (Exception{Class: "CallQueueTooBigException"}); true {
-		e.complete()
-		if !e.Overloaded {
-			t.Error("a full call queue must say overloaded")
-		}
+	e := Exception{Class: "RpcThrottlingException", Wait: 61040 * time.Millisecond}
+	if r := e.remote(); r.ThrottleWait != e.Wait || !strings.Contains(r.Message, "number of requests exceeded - wait 1min") {
+		t.Errorf("throttling: %+v", r)
 	}
-}
-
-func TestWaitText(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0ms", 999 * time.Millisecond: "999ms", time.Second: "1sec", 60 * time.Second: "1mins, 0sec",
-		3600*time.Second + 5*time.Millisecond: "1hrs, 0sec, 5ms",
-	} {
-		if got := WaitText(d); got != want {
-			t.Errorf("WaitText(%v) = %q, want %q", d, got, want)
-		}
+	e = Exception{Class: "RegionMovedException", Host: "h", Port: 1, StartCode: 2, SeqNum: 3}
+	if r := e.remote(); r.Moved == nil || *r.Moved != (wire.MovedTo{Host: "h", Port: 1, StartCode: 2, SeqNum: 3}) {
+		t.Errorf("moved: %+v", r)
 	}
 }
 

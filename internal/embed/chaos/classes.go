@@ -1,22 +1,18 @@
 package chaos
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
 // Class is an exception that clients of HBase act on.
 type Class struct {
 	// Name is the full Java name.
 	Name string
-	// DoNotRetry is what HBase's server says of it in the response header.
-	DoNotRetry bool
-	// Overloaded: the server says it is overloaded.
-	Overloaded bool
-	// Message is a text of HBase's, "" where any will do.
+	// Message is what a rule says that has no words of its own.
 	Message string
 }
 
@@ -25,104 +21,77 @@ func (c *Class) Short() string { return shortName(c.Name) }
 
 func shortName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }
 
-const hbase = "org.apache.hadoop.hbase."
-
 // Classes lists the exceptions by which HBase's clients choose what to do
-// next.
+// next. A rule may name them without their package.
 func Classes() []Class {
 	return []Class{
-		{hbase + "NotServingRegionException", false, false, ""},
-		{hbase + "exceptions.RegionMovedException", false, false, ""},
-		{hbase + "exceptions.RegionOpeningException", false, false, ""},
-		{hbase + "regionserver.WrongRegionException", false, false, ""},
-		{hbase + "RegionTooBusyException", false, false, "Over memstore limit"},
-		{hbase + "CallQueueTooBigException", false, true, "Call queue is full, too many items queued ?"},
-		{hbase + "CallDroppedException", false, true, "Call dropped, waited too long in the queue"},
-		{hbase + "quotas.RpcThrottlingException", false, false, "number of requests exceeded - wait "},
-		{hbase + "quotas.QuotaExceededException", true, false, ""},
-		{hbase + "RetryImmediatelyException", false, false, ""},
-		{hbase + "MultiActionResultTooLarge", false, false, "Max size exceeded"},
-		{hbase + "exceptions.RequestTooBigException", true, false, ""},
-		{hbase + "ipc.ServerNotRunningYetException", false, false, "Server is not running yet"},
-		{hbase + "PleaseHoldException", false, false, "Master is initializing"},
-		{hbase + "MasterNotRunningException", false, false, ""},
-		{hbase + "exceptions.MasterStoppedException", true, false, ""},
-		{hbase + "regionserver.RegionServerStoppedException", false, false, ""},
-		{hbase + "regionserver.RegionServerAbortedException", false, false, ""},
-		{hbase + "NotAllMetaRegionsOnlineException", true, false, ""},
-		{hbase + "UnknownScannerException", true, false, ""},
-		{hbase + "exceptions.ScannerResetException", true, false, "Scanner is closed on the server-side"},
-		{hbase + "exceptions.OutOfOrderScannerNextException", true, false, ""},
-		{hbase + "regionserver.LeaseException", true, false, ""},
-		{hbase + "regionserver.NoSuchColumnFamilyException", true, false, ""},
-		{hbase + "exceptions.TimeoutIOException", false, false, ""},
-		{hbase + "exceptions.FailedSanityCheckException", true, false, ""},
-		{hbase + "exceptions.UnknownProtocolException", true, false, ""},
-		{hbase + "DoNotRetryIOException", true, false, ""},
-		{hbase + "TableNotFoundException", true, false, ""},
-		{hbase + "TableNotEnabledException", true, false, ""},
-		{hbase + "TableNotDisabledException", true, false, ""},
-		{hbase + "TableExistsException", true, false, ""},
-		{hbase + "NamespaceNotFoundException", true, false, ""},
-		{hbase + "UnknownRegionException", true, false, ""},
-		{hbase + "security.AccessDeniedException", true, false, ""},
-		{"java.io.IOException", false, false, ""},
+		{wire.ClassNotServingRegion, "region is not online (chaos)"},
+		{wire.ClassRegionMoved, ""},
+		{wire.ClassRegionOpening, "Region is opening (chaos)"},
+		{wire.ClassWrongRegion, ""},
+		{wire.ClassRegionTooBusy, "Over memstore limit"},
+		{wire.ClassCallQueueTooBig, "Call queue is full, too many items queued ?"},
+		{wire.ClassCallDropped, "Call dropped, waited too long in the queue"},
+		{wire.ClassRpcThrottling, "number of requests exceeded"},
+		{wire.ClassQuotaExceeded, ""},
+		{wire.ClassRetryImmediately, ""},
+		{wire.ClassMultiActionResultTooLarge, "Max size exceeded"},
+		{wire.ClassRequestTooBig, ""},
+		{wire.ClassServerNotRunningYet, "Server is not running yet"},
+		{wire.ClassPleaseHold, "Master is initializing"},
+		{wire.ClassMasterNotRunning, ""},
+		{wire.ClassMasterStopped, ""},
+		{wire.ClassRegionServerStopped, "Server is stopping"},
+		{wire.ClassRegionServerAborted, "Server is aborting"},
+		{wire.ClassNotAllMetaRegionsOnline, ""},
+		{wire.ClassUnknownScanner, ""},
+		{wire.ClassScannerReset, "Scanner is closed on the server-side"},
+		{wire.ClassOutOfOrderScannerNext, ""},
+		{wire.ClassLease, ""},
+		{wire.ClassNoSuchColumnFamily, ""},
+		{wire.ClassTimeoutIO, ""},
+		{wire.ClassFailedSanityCheck, ""},
+		{wire.ClassUnknownProtocol, ""},
+		{wire.ClassDoNotRetryIO, ""},
+		{wire.ClassTableNotFound, ""},
+		{wire.ClassTableNotEnabled, ""},
+		{wire.ClassTableNotDisabled, ""},
+		{wire.ClassTableExists, ""},
+		{wire.ClassNamespaceNotFound, ""},
+		{wire.ClassUnknownRegion, ""},
+		{wire.ClassAccessDenied, ""},
+		{wire.ClassIOException, ""},
 	}
 }
 
-// complete fills in what the class tells: package, flags, and a message in
-// the form clients parse.
-func (e *Exception) complete() {
+// remote makes the exception as it goes over the wire: package, flags and a
+// text in the form clients parse follow from the class.
+func (e *Exception) remote() *wire.RemoteError {
+	class, message := e.Class, e.Message
 	all := Classes()
-	i := slices.IndexFunc(all, func(c Class) bool { return c.Name == e.Class || c.Short() == e.Class })
-	if i >= 0 {
-		c := &all[i]
-		e.Class = c.Name
-		e.DoNotRetry = e.DoNotRetry || c.DoNotRetry
-		e.Overloaded = e.Overloaded || c.Overloaded
-		if e.Message == "" {
-			e.Message = c.Message
+	if i := slices.IndexFunc(all, func(c Class) bool { return c.Name == class || c.Short() == class }); i >= 0 {
+		class = all[i].Name
+		if message == "" {
+			message = all[i].Message
 		}
 	}
-	switch shortName(e.Class) {
-	case "RpcThrottlingException":
-		if e.Wait <= 0 {
-			e.Wait = 100 * time.Millisecond
+	if message == "" {
+		message = "injected by a chaos rule"
+	}
+	var r *wire.RemoteError
+	switch {
+	case class == wire.ClassRpcThrottling && !strings.Contains(message, " - wait "):
+		wait := e.Wait
+		if wait <= 0 {
+			wait = 100 * time.Millisecond
 		}
-		if !strings.Contains(e.Message, "wait ") {
-			e.Message += " - wait "
-		}
-		if strings.HasSuffix(e.Message, "wait ") {
-			e.Message += WaitText(e.Wait)
-		}
-	case "RegionMovedException":
-		if e.Message == "" {
-			e.Message = fmt.Sprintf("Region moved to: hostname=%s port=%d startCode=%d. As of locationSeqNum=%d.", e.Host, e.Port, e.StartCode, e.SeqNum)
-		}
+		r = wire.NewThrottling(message, wait)
+	case class == wire.ClassRegionMoved && e.Host != "":
+		r = wire.NewRegionMoved(wire.MovedTo{Host: e.Host, Port: e.Port, StartCode: e.StartCode, SeqNum: e.SeqNum})
+	default:
+		r = wire.NewRemoteError(class, message)
 	}
-	if e.Message == "" {
-		e.Message = "injected by a chaos rule"
-	}
-}
-
-// WaitText prints a duration as RpcThrottlingException does and clients parse:
-// "40ms", "3sec, 40ms", "1hrs, 2mins, 3sec". From a second on, the seconds are
-// always told.
-func WaitText(d time.Duration) string {
-	ms := max(d.Milliseconds(), 0)
-	if ms < 1000 {
-		return strconv.FormatInt(ms, 10) + "ms"
-	}
-	var b strings.Builder
-	if h := ms / 3600_000; h > 0 {
-		fmt.Fprintf(&b, "%dhrs, ", h)
-	}
-	if m := ms / 60_000 % 60; m > 0 {
-		fmt.Fprintf(&b, "%dmins, ", m)
-	}
-	fmt.Fprintf(&b, "%dsec", ms/1000%60)
-	if ms %= 1000; ms > 0 {
-		fmt.Fprintf(&b, ", %dms", ms)
-	}
-	return b.String()
+	r.DoNotRetry = r.DoNotRetry || e.DoNotRetry
+	r.Overloaded = r.Overloaded || e.Overloaded
+	return r
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
 // maxRules bounds the rules of one engine.
@@ -32,6 +34,8 @@ type state struct {
 	matched uint64
 	hits    uint64
 	rand    *rand.Rand
+	// exception is Rule.Exception in wire form.
+	exception *wire.RemoteError
 	// released is closed when held calls may go on.
 	released chan struct{}
 	// hit is closed and replaced at every hit while somebody waits.
@@ -70,6 +74,9 @@ func (e *Engine) Add(r Rule) (uint64, error) {
 	}
 	e.next++
 	s := &state{Rule: r, id: e.next, released: make(chan struct{}), hit: make(chan struct{})}
+	if r.Action == Fail || r.Action == FailAfter {
+		s.exception = r.Exception.remote()
+	}
 	if r.Probability > 0 && r.Probability < 1 {
 		s.rand = rand.New(rand.NewPCG(r.Seed, 0x9e3779b97f4a7c15))
 	}
@@ -209,7 +216,7 @@ type Verdict struct {
 	// CloseAfter, Truncate.
 	After Action
 	// Exception for Fail and FailAfter.
-	Exception Exception
+	Exception *wire.RemoteError
 	// ReplyDelay for DelayReply.
 	ReplyDelay time.Duration
 }
@@ -246,7 +253,7 @@ func (e *Engine) Judge(ctx context.Context, c *Call) (Verdict, error) {
 		} else {
 			v.After = s.Action
 		}
-		v.Exception = s.Exception
+		v.Exception = s.exception
 		break
 	}
 	e.mu.Unlock()

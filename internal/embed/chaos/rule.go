@@ -132,7 +132,6 @@ func (r *Rule) check() error {
 		if r.Exception.Class == "" {
 			wrong = append(wrong, "no exception class")
 		}
-		r.Exception.complete()
 	}
 	if len(r.StopRow) > 0 && bytes.Compare(r.StartRow, r.StopRow) >= 0 {
 		wrong = append(wrong, "start row is not before stop row")
@@ -149,9 +148,8 @@ type Call struct {
 	Server, ServerName string
 	Service, Method    string
 	Table, Region      string
-	// Rows are the rows the call names; First alone where there is one. Range
-	// says that the call reads from the first row to the last (a scan), which
-	// may be open (empty).
+	// Rows are the rows the call names. With Range they are two, between which
+	// the call reads (a scan); an empty second one is open.
 	Rows  [][]byte
 	Range bool
 	User  string
