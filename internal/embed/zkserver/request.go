@@ -1,0 +1,440 @@
+package zkserver
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/jute"
+)
+
+// needsLeader says which requests a follower cannot answer alone.
+func needsLeader(op jute.OpCode) bool {
+	switch op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete, jute.OpSetData, jute.OpSetACL,
+		jute.OpMulti, jute.OpSync, jute.OpCheck, jute.OpReconfig, jute.OpCloseSession:
+		return true
+	}
+	return false
+}
+
+// body is what a request produced: an error code or a record to put behind the reply header.
+type body struct {
+	zxid int64 // of a write; 0: the last one processed
+	code jute.Code
+	enc  func(*jute.Writer)
+	last bool // close the connection after the reply
+}
+
+// process applies one request and queues its reply, all under one hold of Server.mu, so that events and replies leave in the
+// order the protocol promises.
+func (c *conn) process(h jute.RequestHeader, r *jute.Reader, f Fault) bool {
+	s := c.s
+	began := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.stats.received++
+	c.received++
+	c.lastOp, c.lastXid = h.Op.String(), h.Xid
+	var b body
+	switch {
+	case h.Op == jute.OpAuth:
+		b = c.doAuth(r)
+	case !c.readOnly && s.sessions[c.sess.id] != c.sess:
+		return false // it ended a moment ago
+	case !c.readOnly && c.sess.conn != c:
+		b = body{code: jute.ErrSessionMoved}
+	case c.readOnly && needsLeader(h.Op) && h.Op != jute.OpSync && h.Op != jute.OpCloseSession:
+		b = body{code: jute.ErrNotReadOnly}
+	default:
+		if !c.readOnly {
+			s.touch(c.sess, c.m)
+		}
+		b = c.apply(h.Op, r)
+	}
+	var w jute.Writer
+	mark := w.BeginFrame()
+	rh := jute.ReplyHeader{Xid: h.Xid, Zxid: b.zxid, Err: b.code}
+	switch {
+	case h.Op == jute.OpAuth:
+		rh.Zxid = 0
+	case b.code == jute.ErrUnimplemented:
+		rh.Zxid = -1
+	case b.zxid == 0:
+		rh.Zxid = s.zxid
+	}
+	rh.Encode(&w)
+	if b.code == jute.OK && b.enc != nil {
+		b.enc(&w)
+	}
+	w.EndFrame(mark)
+	s.stats.sent++
+	c.sentCount++
+	c.lastZxid = rh.Zxid
+	s.noteLatency(time.Since(began))
+	c.send(w.Bytes())
+	return !b.last
+}
+
+func (s *Server) noteLatency(d time.Duration) {
+	st := &s.stats
+	if st.latencyCount == 0 || d < st.latencyMin {
+		st.latencyMin = d
+	}
+	st.latencyMax = max(st.latencyMax, d)
+	st.latencySum += d
+	st.latencyCount++
+}
+
+func (c *conn) doAuth(r *jute.Reader) body {
+	var a jute.AuthPacket
+	a.Decode(r)
+	if r.Err() != nil || !c.authenticate(a.Scheme, a.Auth) {
+		c.s.log.Info("authentication failed", "remote", c.remote, "scheme", a.Scheme)
+		return body{code: jute.ErrAuthFailed, last: true}
+	}
+	return body{}
+}
+
+// fail is the reply to a body that cannot be read or a path that is none.
+func fail(code jute.Code) body { return body{code: code} }
+
+func encString(v string) func(*jute.Writer) { return func(w *jute.Writer) { w.String(v) } }
+
+func (c *conn) apply(op jute.OpCode, r *jute.Reader) body {
+	s := c.s
+	switch op {
+	case jute.OpPing:
+		return body{}
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		var q jute.CreateRequest
+		q.Decode(r, op)
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		return c.doCreate(op, &q)
+	case jute.OpDelete:
+		var q jute.PathVersion
+		q.Decode(r)
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		t := s.begin()
+		return t.end(t.delete(c, q.Path, q.Version), nil)
+	case jute.OpSetData:
+		var q jute.SetDataRequest
+		q.Decode(r)
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		t := s.begin()
+		n, code := t.setData(c, q.Path, q.Data, q.Version)
+		return t.end(code, n)
+	case jute.OpSetACL:
+		var q jute.SetACLRequest
+		q.Decode(r)
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		t := s.begin()
+		n, code := t.setACL(c, q.Path, q.ACL, q.Version)
+		return t.end(code, n)
+	case jute.OpMulti:
+		return c.doMulti(r)
+	case jute.OpMultiRead:
+		return c.doMultiRead(r)
+	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
+		var q jute.PathWatch
+		q.Decode(r)
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		return c.doRead(op, q)
+	case jute.OpGetACL, jute.OpSync, jute.OpGetEphemerals, jute.OpGetAllChildrenNumber:
+		path := r.String()
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		return c.doPath(op, path)
+	case jute.OpSetWatches, jute.OpSetWatches2:
+		var q jute.SetWatches
+		q.Decode(r, op)
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		s.setWatches(c, &q)
+		return body{}
+	case jute.OpAddWatch, jute.OpCheckWatches, jute.OpRemoveWatches:
+		var q jute.PathMode
+		q.Decode(r)
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		return c.doWatch(op, q)
+	case jute.OpWhoAmI:
+		return c.doWhoAmI()
+	case jute.OpCloseSession:
+		if !c.readOnly {
+			c.sess.conn = nil
+			s.endSession(c.sess, "closed by the client")
+		}
+		return body{last: true}
+	}
+	return fail(jute.ErrUnimplemented)
+}
+
+// end turns the outcome of a single write into its reply.
+func (t *tx) end(code jute.Code, n *node) body {
+	if code == jute.OK {
+		code = t.commit()
+	} else {
+		t.rollback()
+	}
+	b := body{zxid: t.zxid, code: code}
+	if n != nil && code == jute.OK {
+		stat := n.stat()
+		b.enc = stat.Encode
+	}
+	return b
+}
+
+func (c *conn) doCreate(op jute.OpCode, q *jute.CreateRequest) body {
+	t := c.s.begin()
+	if code := createFlags(op, q.Flags); code != jute.OK {
+		return body{zxid: t.zxid, code: code}
+	}
+	path, n, code := t.create(c, q.Path, q.Data, q.ACL, q.Flags, c.sess.id)
+	b := t.end(code, nil)
+	if b.code != jute.OK {
+		return b
+	}
+	stat := n.stat()
+	b.enc = func(w *jute.Writer) {
+		w.String(path)
+		if op != jute.OpCreate {
+			stat.Encode(w)
+		}
+	}
+	return b
+}
+
+// createFlags: container flags belong to createContainer, TTL flags to createTTL, which needs extended types and is not offered.
+func createFlags(op jute.OpCode, flags int32) jute.Code {
+	switch {
+	case flags < 0 || flags > jute.FlagPersistentSequentialTTL:
+		return jute.ErrBadArguments
+	case flags > jute.FlagContainer:
+		return jute.ErrUnimplemented
+	case (flags == jute.FlagContainer) != (op == jute.OpCreateContainer):
+		return jute.ErrBadArguments
+	}
+	return jute.OK
+}
+
+func (c *conn) doMulti(r *jute.Reader) body {
+	ops := jute.DecodeMulti(r)
+	if r.Err() != nil {
+		return fail(jute.ErrMarshalling)
+	}
+	for i := range ops {
+		switch ops[i].Code {
+		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+			if code := createFlags(ops[i].Code, ops[i].Flags); code != jute.OK {
+				return fail(code)
+			}
+		case jute.OpGetData, jute.OpGetChildren:
+			return fail(jute.ErrMarshalling)
+		}
+	}
+	zxid, results, _ := c.s.multi(c, ops, c.sess.id)
+	return body{zxid: zxid, enc: func(w *jute.Writer) { jute.EncodeMultiResults(w, results) }}
+}
+
+func (c *conn) doMultiRead(r *jute.Reader) body {
+	ops := jute.DecodeMulti(r)
+	if r.Err() != nil {
+		return fail(jute.ErrMarshalling)
+	}
+	results := make([]jute.OpResult, len(ops))
+	size := 0
+	for i := range ops {
+		o, res := &ops[i], &results[i]
+		res.Code = o.Code
+		n := c.s.nodes[o.Path]
+		switch {
+		case o.Code != jute.OpGetData && o.Code != jute.OpGetChildren:
+			return fail(jute.ErrMarshalling)
+		case n == nil:
+			res.Err = jute.ErrNoNode
+		case !c.s.allowed(c, n.acl, jute.PermRead):
+			res.Err = jute.ErrNoAuth
+		case o.Code == jute.OpGetData:
+			res.Data, res.Stat = n.data, n.stat()
+			size += len(n.data)
+		default:
+			res.Children = n.childNames()
+			for _, ch := range res.Children {
+				size += len(ch) + 4
+			}
+		}
+		if size > 16*c.s.cfg.MaxFrame {
+			return fail(jute.ErrBadArguments)
+		}
+	}
+	return body{enc: func(w *jute.Writer) { jute.EncodeMultiResults(w, results) }}
+}
+
+func (c *conn) doRead(op jute.OpCode, q jute.PathWatch) body {
+	s := c.s
+	if jute.ValidatePath(q.Path, false) != nil {
+		return fail(jute.ErrBadArguments)
+	}
+	n := s.nodes[q.Path]
+	if n == nil {
+		if op == jute.OpExists && q.Watch {
+			s.watches.add(watchData, q.Path, c)
+		}
+		return fail(jute.ErrNoNode)
+	}
+	if op != jute.OpExists && !s.allowed(c, n.acl, jute.PermRead) {
+		return fail(jute.ErrNoAuth)
+	}
+	if q.Watch {
+		kind := watchData
+		if op == jute.OpGetChildren || op == jute.OpGetChildren2 {
+			kind = watchChild
+		}
+		s.watches.add(kind, q.Path, c)
+	}
+	stat := n.stat()
+	switch op {
+	case jute.OpExists:
+		return body{enc: stat.Encode}
+	case jute.OpGetData:
+		return body{enc: func(w *jute.Writer) { w.Buffer(n.data); stat.Encode(w) }}
+	case jute.OpGetChildren:
+		return body{enc: func(w *jute.Writer) { w.Strings(n.childNames()) }}
+	default:
+		return body{enc: func(w *jute.Writer) { w.Strings(n.childNames()); stat.Encode(w) }}
+	}
+}
+
+func (c *conn) doPath(op jute.OpCode, path string) body {
+	s := c.s
+	switch op {
+	case jute.OpSync:
+		return body{enc: encString(path)}
+	case jute.OpGetEphemerals:
+		var out []string
+		for p := range c.sess.ephemerals {
+			if strings.HasPrefix(p, path) {
+				out = append(out, p)
+			}
+		}
+		slices.Sort(out)
+		return body{enc: func(w *jute.Writer) { w.Strings(out) }}
+	}
+	n := s.nodes[path]
+	switch {
+	case jute.ValidatePath(path, false) != nil:
+		return fail(jute.ErrBadArguments)
+	case n == nil:
+		return fail(jute.ErrNoNode)
+	case op == jute.OpGetACL:
+		if !s.allowed(c, n.acl, jute.PermRead|jute.PermAdmin) {
+			return fail(jute.ErrNoAuth)
+		}
+		stat, acl := n.stat(), n.acl
+		if !s.allowed(c, n.acl, jute.PermAdmin) {
+			acl = maskDigests(acl)
+		}
+		return body{enc: func(w *jute.Writer) { jute.EncodeACLs(w, acl); stat.Encode(w) }}
+	}
+	if !s.allowed(c, n.acl, jute.PermRead) {
+		return fail(jute.ErrNoAuth)
+	}
+	below, prefix := int32(0), strings.TrimSuffix(path, "/")+"/"
+	for p := range s.nodes {
+		if p != path && strings.HasPrefix(p, prefix) {
+			below++
+		}
+	}
+	return body{enc: func(w *jute.Writer) { w.Int(below) }}
+}
+
+// maskDigests hides password hashes from those who may read a node but not administer it.
+func maskDigests(acl []jute.ACL) []jute.ACL {
+	out := slices.Clone(acl)
+	for i := range out {
+		if out[i].Scheme == "digest" {
+			user, _, _ := strings.Cut(out[i].ID, ":")
+			out[i].ID = user + ":x"
+		}
+	}
+	return out
+}
+
+func (c *conn) doWatch(op jute.OpCode, q jute.PathMode) body {
+	s := c.s
+	if jute.ValidatePath(q.Path, false) != nil {
+		return fail(jute.ErrBadArguments)
+	}
+	if op == jute.OpAddWatch {
+		switch q.Mode {
+		case jute.WatchPersistent:
+			s.watches.remove(watchRecursive, q.Path, c)
+			s.watches.add(watchPersistent, q.Path, c)
+		case jute.WatchPersistentRecursive:
+			s.watches.remove(watchPersistent, q.Path, c)
+			s.watches.add(watchRecursive, q.Path, c)
+		default:
+			return fail(jute.ErrBadArguments)
+		}
+		return body{enc: func(w *jute.Writer) { w.Int(0) }}
+	}
+	found := false
+	for _, k := range watchKindsOf(q.Mode) {
+		if op == jute.OpRemoveWatches {
+			found = s.watches.remove(k, q.Path, c) || found
+		} else {
+			found = s.watches.has(k, q.Path, c) || found
+		}
+	}
+	if !found {
+		return fail(jute.ErrNoWatcher)
+	}
+	return body{}
+}
+
+func (c *conn) doWhoAmI() body {
+	ids := slices.Clone(c.auth)
+	return body{enc: func(w *jute.Writer) {
+		w.Int(int32(len(ids)))
+		for _, id := range ids {
+			user := id.id
+			if id.scheme == "digest" {
+				user, _, _ = strings.Cut(user, ":")
+			}
+			w.String(id.scheme)
+			w.String(user)
+		}
+	}}
+}
+
+// watchCounts is for the words wchs and mntr.
+func (w *watchTable) counts() (conns, paths, total int) {
+	who := map[*conn]struct{}{}
+	where := map[string]struct{}{}
+	for k := range w.byPath {
+		for p, set := range w.byPath[k] {
+			where[p] = struct{}{}
+			total += len(set)
+			maps.Copy(who, set)
+		}
+	}
+	return len(who), len(where), total
+}
