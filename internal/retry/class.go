@@ -1,6 +1,9 @@
 package retry
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Class is a reason to wait between two attempts, and a line of the ledger.
 type Class uint8
@@ -8,7 +11,10 @@ type Class uint8
 const (
 	// NoWait: go on at once.
 	NoWait Class = iota
-	// Transit: a region is between servers or still opening.
+	// Relocate: the route was wrong. The first time there is nothing to wait
+	// for, the lookup comes next; later times the region is on its way.
+	Relocate
+	// Transit: a region is opening where the route says.
 	Transit
 	// RegionBusy: a region refuses writes for a moment (memstore full, row
 	// lock, too many parallel writes).
@@ -19,6 +25,8 @@ const (
 	Throttled
 	// ServerDown: the target is known to be down.
 	ServerDown
+	// Reopen: a scanner has to be opened again.
+	Reopen
 	// MetaUnavailable: the region could not be looked up.
 	MetaUnavailable
 	// MasterUnavailable: no master is active, or it is starting.
@@ -29,20 +37,64 @@ const (
 	numClasses
 )
 
-// Schedule is how long a class waits: the n-th wait (from 0) is uniform in
-// [d/2, d] with d = min(Base*Factor^(n-Free), Cap), and 0 while n < Free.
+var classNames = [numClasses]string{
+	"none", "relocate", "transit", "region busy", "server busy", "throttled",
+	"server down", "reopen", "meta unavailable", "master unavailable", "generic",
+}
+
+// String names the class as errors and traces show it.
+func (c Class) String() string {
+	if c < numClasses {
+		return classNames[c]
+	}
+	return "invalid"
+}
+
+// Schedule is how long a class waits. With d = min(Base*Factor^(n-Free), Cap),
+// the n-th wait of an operation in the class (from 0) is uniform in [d/2, d],
+// and 0 while n < Free. There is no class without jitter.
 type Schedule struct {
 	Base, Cap time.Duration
 	Factor    float64
 	Free      int
 }
 
-// String names the class as errors and traces show it.
-func (c Class) String() string {
-	if int(c) < len(classNames) {
-		return classNames[c]
+// Schedule gives the class's waits. Half of a Base would double the load of
+// those who wait on whoever is in trouble already; double would show as
+// latency after a hiccup. A Cap bounds how long after the recovery the last
+// waiter notices it.
+func (c Class) Schedule() Schedule {
+	switch c {
+	case Relocate:
+		return Schedule{Base: 10 * time.Millisecond, Cap: time.Second, Factor: 2, Free: 1}
+	case Transit:
+		return Schedule{Base: 10 * time.Millisecond, Cap: time.Second, Factor: 2}
+	case RegionBusy:
+		return Schedule{Base: 50 * time.Millisecond, Cap: 2 * time.Second, Factor: 2}
+	case ServerBusy:
+		return Schedule{Base: 100 * time.Millisecond, Cap: 5 * time.Second, Factor: 2}
+	case Throttled:
+		return Schedule{Base: 100 * time.Millisecond, Cap: 5 * time.Second, Factor: 2}
+	case ServerDown:
+		return Schedule{Base: 20 * time.Millisecond, Cap: time.Second, Factor: 2}
+	case Reopen:
+		return Schedule{Base: 10 * time.Millisecond, Cap: time.Second, Factor: 2, Free: 1}
+	case MetaUnavailable:
+		return Schedule{Base: 20 * time.Millisecond, Cap: time.Second, Factor: 2}
+	case MasterUnavailable:
+		return Schedule{Base: 50 * time.Millisecond, Cap: time.Second, Factor: 2}
+	case Generic:
+		return Schedule{Base: 100 * time.Millisecond, Cap: 2 * time.Second, Factor: 2}
 	}
-	return "invalid"
+	return Schedule{}
 }
 
-var classNames = [numClasses]string{"none", "transit", "regionBusy", "serverBusy", "throttled", "serverDown", "meta", "master", "generic"}
+// Wait gives the n-th wait, from 0, for a random number in [0, 1).
+func (s Schedule) Wait(n int, random float64) time.Duration {
+	if n < s.Free || s.Base <= 0 {
+		return 0
+	}
+	d := float64(s.Base) * math.Pow(s.Factor, float64(n-s.Free))
+	d = min(d, float64(s.Cap))
+	return time.Duration(d/2 + d/2*random)
+}

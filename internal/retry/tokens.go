@@ -1,9 +1,48 @@
 package retry
 
-// Tokens is a bucket that stops retries when most of them fail: a failure
-// takes one, a success gives a tenth, and retries go on only while the bucket
-// is more than half full. Share one per server, or one per client.
-type Tokens struct{}
+import "sync/atomic"
 
-// NewTokens makes a full bucket of ten.
+// Tokens notices when most retries fail and then makes them rarer. It is a
+// bucket of ten: a failure that is the server's own (busy, silent, unknown)
+// takes one, a success gives a tenth. While the bucket is at most half full,
+// waits in the classes of such failures take their longest form at once.
+//
+// It stretches waits instead of refusing retries, because a refused retry
+// would turn the 40 s in which HBase recovers a killed server into errors,
+// and waiting costs the server as little as refusing.
+//
+// One per client or per server; safe for concurrent use.
+type Tokens struct {
+	spent atomic.Int64 // tenths of a token missing from the bucket
+}
+
+const (
+	tokenScale = 10
+	maxTokens  = 10 * tokenScale
+)
+
+// NewTokens makes a full bucket.
 func NewTokens() *Tokens { return &Tokens{} }
+
+// Scarce says whether retries ought to be rare.
+func (t *Tokens) Scarce() bool { return t.spent.Load() >= maxTokens/2 }
+
+// Failed takes a token.
+func (t *Tokens) Failed() { t.add(tokenScale) }
+
+// Succeeded gives a tenth back.
+func (t *Tokens) Succeeded() {
+	if t.spent.Load() > 0 { // the usual case writes nothing that others read
+		t.add(-1)
+	}
+}
+
+func (t *Tokens) add(n int64) {
+	for {
+		old := t.spent.Load()
+		next := min(max(old+n, 0), maxTokens)
+		if next == old || t.spent.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/health"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// The errors of other packages are known here by what they can do, so that
+// those packages may use this one.
+type (
+	// dialError: no connection could be made, so nothing was sent.
+	dialError interface {
+		error
+		DialFailed() bool
+	}
+	// connError: the connection broke while the call was under way.
+	connError interface {
+		error
+		// MaybeSent says whether any byte of the request may have left.
+		MaybeSent() bool
+	}
+	// notHBase: something else listens there.
+	notHBase interface {
+		error
+		NotHBase() bool
+	}
+	// locateError: no route. Final says that another lookup will not help.
+	locateError interface {
+		error
+		LocateFailed() (final bool, retryAfter time.Duration)
+	}
+)
+
+// facts are what Classify needs to know about an error.
+type facts struct {
+	rule       string
+	doNotRetry bool
+	hasHint    bool // of RegionMoved
+	hint       time.Duration
+	// sent overrides the rule's belief whether the request may have been
+	// executed.
+	sentKnown, sent bool
+}
+
+// factsOf is the only place that looks into errors. Order matters: an error
+// that wraps another is judged by its outermost kind, except that a server's
+// exception, being an answer, speaks before everything.
+func factsOf(err error) facts {
+	if remote, ok := errors.AsType[*wire.RemoteError](err); ok {
+		if _, located := errors.AsType[locateError](err); !located {
+			return remoteFacts(remote)
+		}
+	}
+	if e, ok := errors.AsType[locateError](err); ok {
+		final, after := e.LocateFailed()
+		if final {
+			return facts{rule: ruleLocateFinal, sentKnown: true}
+		}
+		return facts{rule: ruleLocate, hint: after, sentKnown: true}
+	}
+	if errors.Is(err, health.ErrServerDown) {
+		return facts{rule: ruleServerDown, sentKnown: true}
+	}
+	if errors.Is(err, health.ErrBusy) {
+		return facts{rule: ruleQueueFull, sentKnown: true}
+	}
+	if e, ok := errors.AsType[notHBase](err); ok && e.NotHBase() {
+		return facts{rule: ruleNotHBase, sentKnown: true}
+	}
+	if e, ok := errors.AsType[connError](err); ok {
+		return facts{rule: ruleBroken, sentKnown: true, sent: e.MaybeSent()}
+	}
+	if e, ok := errors.AsType[dialError](err); ok && e.DialFailed() {
+		return facts{rule: ruleDial, sentKnown: true}
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		// The caller left. What was sent may be executed all the same.
+		return facts{rule: ruleContext, sentKnown: true, sent: true}
+	case errors.Is(err, context.DeadlineExceeded):
+		return facts{rule: ruleTimeout}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return facts{rule: ruleBroken, sentKnown: true, sent: true}
+	}
+	if e, ok := errors.AsType[net.Error](err); ok {
+		if e.Timeout() {
+			return facts{rule: ruleTimeout}
+		}
+		return facts{rule: ruleBroken, sentKnown: true, sent: true}
+	}
+	return facts{rule: ruleLocal, sentKnown: true}
+}
+
+func remoteFacts(e *wire.RemoteError) facts {
+	f := facts{doNotRetry: e.DoNotRetry, hasHint: e.Moved != nil, hint: e.ThrottleWait}
+	if r := ruleByClass[e.Class]; r != nil {
+		f.rule = r.name
+		return f
+	}
+	switch {
+	case e.DoNotRetry:
+		f.rule = ruleDoNotRetry
+	case e.Overloaded:
+		f.rule = ruleOverloaded
+	default:
+		f.rule = ruleUnknownClass
+	}
+	return f
+}
