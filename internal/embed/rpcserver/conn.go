@@ -1,0 +1,288 @@
+package rpcserver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/embed/eventlog"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// readBuffer is the size of a connection's read buffer. Frames that fit are
+// parsed where they are.
+const readBuffer = 16 << 10
+
+// minTimeout is the least a request's timeout counts as, in HBase too
+// (hbase.ipc.min.client.request.timeout).
+const minTimeout = 20 * time.Millisecond
+
+// Conn is one client connection.
+type Conn struct {
+	server *Server
+	nc     net.Conn
+	id     uint64
+	remote string
+	ctx    context.Context
+	cancel context.CancelFunc
+	out    writer
+	calls  atomic.Int64
+	gone   atomic.Bool
+
+	// Set once the connection header was read, before the first call.
+	header     atomic.Pointer[header]
+	codec      wire.Codec
+	compressor *wire.Compressor
+
+	// inline is the number of the call that runs on the reading goroutine; see
+	// watchdog. r and inlines belong to whoever has the role of reader.
+	inline  atomic.Uint64
+	r       *bufio.Reader
+	inlines uint64
+}
+
+// header is what the connection header said.
+type header struct {
+	service  *Service
+	user     string
+	realUser string
+	version  Version
+}
+
+func newConn(s *Server, nc net.Conn) *Conn {
+	c := &Conn{server: s, nc: nc, r: bufio.NewReaderSize(nc, readBuffer)}
+	if a := nc.RemoteAddr(); a != nil {
+		c.remote = a.String()
+	}
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	c.out.conn = c
+	return c
+}
+
+// Remote is the client's address.
+func (c *Conn) Remote() string { return c.remote }
+
+// User is the effective user the client named, "" if none.
+func (c *Conn) User() string { return c.header.Load().user }
+
+// Version is the client's; zero if it does not tell.
+func (c *Conn) Version() Version { return c.header.Load().version }
+
+// CellBlocks says whether answers may carry cell blocks.
+func (c *Conn) CellBlocks() bool { return c.codec != wire.CodecNone }
+
+// close ends the connection; what was not written is lost.
+func (c *Conn) close() {
+	if c.gone.CompareAndSwap(false, true) {
+		c.cancel()
+		c.out.close()
+		c.nc.Close()
+		c.server.forget(c)
+	}
+}
+
+// reset ends the connection with an RST, as a dying process does.
+func (c *Conn) reset() {
+	if t, ok := c.nc.(interface{ SetLinger(int) error }); ok {
+		// An error here means that the connection is closed already.
+		_ = t.SetLinger(0)
+	}
+	c.close()
+}
+
+// start is the connection's first goroutine.
+func (c *Conn) start() {
+	if err := c.handshake(); err != nil {
+		var x *wire.RemoteError
+		if errors.As(err, &x) {
+			c.refuse(wire.PreambleCallID, x)
+		}
+		c.server.log.Debug("connection refused", "remote", c.remote, "err", err)
+		c.close()
+		return
+	}
+	c.read()
+}
+
+// refuse answers and closes. The peer may have sent more than we read; closing
+// then would reset the connection under the answer, so we end our half first
+// and read on for a while.
+func (c *Conn) refuse(callID uint32, x *wire.RemoteError) {
+	c.out.send(wire.AppendException(getFrame(0), callID, x))
+	c.linger()
+}
+
+func (c *Conn) linger() {
+	if t, ok := c.nc.(interface{ CloseWrite() error }); ok && t.CloseWrite() == nil {
+		if c.nc.SetReadDeadline(time.Now().Add(time.Second)) == nil {
+			_, _ = io.CopyN(io.Discard, c.r, 1<<20)
+		}
+	}
+	c.close()
+}
+
+// takeOver makes the calling goroutine the reader.
+func (c *Conn) takeOver() {
+	// The call running inline still uses the old buffer; nothing else is in it,
+	// or the call would not have been run inline.
+	c.r = bufio.NewReaderSize(c.nc, readBuffer)
+	c.read()
+}
+
+// read reads and serves calls until the connection ends or the role of reader
+// was taken away.
+func (c *Conn) read() {
+	s := c.server
+	for {
+		call, err := c.next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) && c.ctx.Err() == nil {
+				s.log.Debug("connection ended", "remote", c.remote, "err", err)
+			}
+			c.close()
+			return
+		}
+		if call == nil {
+			continue // answered or refused already
+		}
+		if !call.inlineNow {
+			s.wg.Add(1)
+			go func() {
+				defer s.wg.Done()
+				call.serve()
+			}()
+			continue
+		}
+		c.inlines++
+		c.inline.Store(c.inlines)
+		s.watch()
+		n := c.inlines
+		call.serve()
+		if !c.inline.CompareAndSwap(n, 0) {
+			return
+		}
+		if call.frame > 0 {
+			if _, err := c.r.Discard(call.frame); err != nil {
+				c.close()
+				return
+			}
+		}
+	}
+}
+
+// next reads a frame and makes a call of it. It gives nil, nil if the frame
+// was dealt with on the spot, an error if the connection is to end.
+func (c *Conn) next() (*Call, error) {
+	s := c.server
+	if !c.out.awaitRoom(s.cfg.MaxUnread) {
+		return nil, net.ErrClosed
+	}
+	total, err := wire.ReadTotal(c.r, s.cfg.MaxFrame)
+	if err != nil {
+		var big *wire.TooLargeError
+		if errors.As(err, &big) {
+			return nil, c.tooBig(big)
+		}
+		return nil, err
+	}
+	if !s.gate(c) {
+		return nil, net.ErrClosed
+	}
+	var frame []byte
+	alone := false
+	if total <= c.r.Size() {
+		if frame, err = c.r.Peek(total); err != nil {
+			return nil, err
+		}
+		alone = c.r.Buffered() == total
+	} else if frame, err = wire.ReadBody(c.r, total, nil); err != nil {
+		return nil, err
+	}
+	inBuffer := total <= c.r.Size()
+
+	call := &Call{Conn: c, Received: time.Now(), size: total}
+	var req wire.ReceivedRequest
+	err = wire.DecodeRequest(frame, &req)
+	call.ID = req.CallID
+	if err == nil && !req.HasParam {
+		err = fmt.Errorf("call without a param message")
+	}
+	if err == nil && len(req.Cells) > 0 && c.codec == wire.CodecNone {
+		err = fmt.Errorf("cell block on a connection without a codec")
+	}
+	h := c.header.Load()
+	if err == nil {
+		m := h.service.methods[string(req.Method)]
+		if m == nil {
+			call.Method = string(req.Method)
+			err = Unsupported("%s", req.Method)
+		} else {
+			call.method, call.Method = m, m.name
+		}
+	}
+	if err != nil && req.Method == nil {
+		return nil, err // not even a header: nothing to answer
+	}
+	if req.Timeout > 0 {
+		call.Deadline = call.Received.Add(max(time.Duration(req.Timeout)*time.Millisecond, minTimeout))
+	}
+	call.ctx = callContext{parent: c.ctx, deadline: call.Deadline}
+
+	// From here on the call counts as in flight until it is answered or
+	// dropped.
+	nc := c.calls.Add(1)
+	ns, nb := s.callBegins(call)
+	if err == nil && (nc > int64(s.cfg.MaxConnCalls) || ns > int64(s.cfg.MaxCalls) || nb > s.cfg.MaxBytes && ns > 1) {
+		err = wire.NewRemoteError(wire.ClassCallQueueTooBig,
+			fmt.Sprintf("Call queue is full on %s, too many items queued ?", s.fullName))
+	}
+	if err != nil {
+		if inBuffer {
+			if _, derr := c.r.Discard(total); derr != nil {
+				call.drop(eventlog.Closed)
+				return nil, derr
+			}
+		}
+		call.fail(err)
+		return nil, nil
+	}
+	call.Param, call.block = req.Param, req.Cells
+	if inBuffer && alone && call.method.inline && !s.cfg.Chaos.Active() && s.mode.Load().normal() {
+		call.inlineNow, call.frame = true, total
+		return call, nil
+	}
+	if inBuffer {
+		// Param and cells are the end of the frame.
+		own := make([]byte, len(req.Param)+len(req.Cells))
+		at := copy(own, req.Param)
+		copy(own[at:], req.Cells)
+		call.Param, call.block = own[:at:at], own[at:]
+		if _, err = c.r.Discard(total); err != nil {
+			call.drop(eventlog.Closed)
+			return nil, err
+		}
+	}
+	return call, nil
+}
+
+// tooBig answers a request over the limit and ends the connection: what follows
+// in the stream would have to be read to be skipped.
+func (c *Conn) tooBig(big *wire.TooLargeError) error {
+	head, _ := c.r.Peek(min(readBuffer, int(min(big.Size, readBuffer))))
+	var req wire.ReceivedRequest
+	// The frame is cut, so this fails; the call id is set if it is there.
+	_ = wire.DecodeRequest(head, &req)
+	class := wire.ClassRequestTooBig
+	if !c.Version().AtLeast(1, 3) {
+		class = wire.ClassDoNotRetryIO
+	}
+	c.refuse(req.CallID, wire.NewRemoteError(class, fmt.Sprintf(
+		"RPC data length of %d received from %s is greater than max allowed %d. Set \"hbase.ipc.max.request.size\" on server to override this limit (not recommended)",
+		big.Size, c.remote, big.Max)))
+	return big
+}
