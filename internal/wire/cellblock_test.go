@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 )
@@ -42,7 +41,7 @@ func TestCellsBothWays(t *testing.T) {
 			t.Errorf("%v: CellSize sums to %d, block has %d bytes", codec, size, len(block))
 		}
 		got, err := codec.DecodeCells(block, nil)
-		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || d != "" {
+		if d := cmp.Diff(want, got, cmp.Comparer(bytes.Equal)); err != nil || d != "" {
 			t.Errorf("%v: %v\n%s", codec, err, d)
 		}
 		if n, err := CountCells(block); n != len(list) || err != nil {
@@ -55,7 +54,7 @@ func TestCellsBothWays(t *testing.T) {
 			}
 			each = append(each, c)
 		}
-		if d := cmp.Diff(want, each, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(want, each, cmp.Comparer(bytes.Equal)); d != "" {
 			t.Errorf("%v: iterator: %s", codec, d)
 		}
 		r := codec.Reader(block)
@@ -63,7 +62,7 @@ func TestCellsBothWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		two, err := r.Take(2, nil)
-		if d := cmp.Diff(want[2:], two, cmpopts.EquateEmpty()); err != nil || d != "" || r.More() {
+		if d := cmp.Diff(want[2:], two, cmp.Comparer(bytes.Equal)); err != nil || d != "" || r.More() {
 			t.Errorf("%v: after Skip: %v\n%s", codec, err, d)
 		}
 		if _, err := r.Take(1, nil); err == nil {
@@ -195,7 +194,7 @@ func FuzzCells(f *testing.F) {
 			t.Fatal(err)
 		}
 		back, err := KeyValueCodecWithTags.DecodeCells(again, nil)
-		if d := cmp.Diff(list, back, cmpopts.EquateEmpty()); err != nil || d != "" {
+		if d := cmp.Diff(list, back, cmp.Comparer(bytes.Equal)); err != nil || d != "" {
 			t.Fatalf("%v\n%s", err, d)
 		}
 		n, err := CountCells(block)
