@@ -1,12 +1,14 @@
 package session
 
 import (
+	"time"
+
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
-	"time"
 )
 
 // Services a connection may be for, as the connection header names them.
@@ -18,18 +20,13 @@ const (
 
 // Idempotency says what may be done about a request that was sent and got no
 // answer.
-type Idempotency uint8
+type Idempotency = retry.Idempotency
 
+// See package retry.
 const (
-	// Safe requests may be repeated: reads, and puts and deletes, which leave
-	// the same visible state when applied twice in a row.
-	Safe Idempotency = iota
-	// Nonced requests carry a nonce by which the server recognises a
-	// repetition: increments and appends.
-	Nonced
-	// Unsafe requests are never repeated once they may have reached the
-	// server: check-and-mutate, and everything whose second application shows.
-	Unsafe
+	Safe   = retry.Safe
+	Nonced = retry.Nonced
+	Unsafe = retry.Unsafe
 )
 
 // RegionCall is one operation on one row. The value may be reused after the

@@ -59,3 +59,4 @@ func (c *Core) NonceGroup() uint64 { return 0 }
 // NewNonce gives a fresh nonce within NonceGroup, never 0.
 func (c *Core) NewNonce() uint64 { return 0 }
 
+var errUnfinished = ErrUnsupported
