@@ -338,7 +338,7 @@ func (p *parser) array() (Value, error) {
 		switch p.peek() {
 		case ',':
 			p.at++
-		case ']':
+		case ']', 0: // the loop's head closes the array, or says it never closes
 		default:
 			return nil, p.fail("a comma or ] expected, found %s", p.here())
 		}
@@ -380,7 +380,7 @@ func (p *parser) hash() (Value, error) {
 		switch p.peek() {
 		case ',':
 			p.at++
-		case '}':
+		case '}', 0:
 		default:
 			return nil, p.fail("a comma or } expected, found %s", p.here())
 		}
