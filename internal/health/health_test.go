@@ -64,6 +64,10 @@ func TestHardEvidenceBumpsTheEpochOncePerSpell(t *testing.T) {
 		t.Fatalf("after refusals: epoch %d state %s", s.Epoch(), s.State())
 	}
 	s.Answered()
+	if s.State() != Down {
+		t.Fatalf("a late answer of a stopped server made it %s", s.State())
+	}
+	s.recover(true)
 	if s.State() != Healthy || s.Epoch() != 1 || s.Err() != nil {
 		t.Fatalf("after an answer: epoch %d state %s err %v", s.Epoch(), s.State(), s.Err())
 	}

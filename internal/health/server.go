@@ -100,11 +100,13 @@ func (s *Server) Err() error {
 	return s.downError()
 }
 
-// Answered tells that the server has just answered anything at all: it is
-// healthy again, whatever was thought of it.
+// Answered tells that the server has just answered: it is no longer suspect,
+// nor down for being silent. A server that is down on hard evidence stays so
+// until its prober is content, since answers to earlier calls may still come
+// in from a process that is stopping.
 func (s *Server) Answered() {
 	if s.State() != Healthy {
-		s.recover()
+		s.recover(false)
 	}
 }
 
@@ -160,10 +162,10 @@ func (s *Server) down(cause error, hard bool) {
 	s.table.changed(s, from, Down, cause)
 }
 
-func (s *Server) recover() {
+func (s *Server) recover(probed bool) {
 	s.mu.Lock()
 	from := s.State()
-	if from == Dead || from == Healthy {
+	if from == Dead || from == Healthy || s.hard && !probed {
 		s.mu.Unlock()
 		return
 	}

@@ -85,6 +85,7 @@ func NewTable() *Table { return New(Config{}) }
 func New(cfg Config) *Table {
 	cfg.defaults()
 	t := &Table{cfg: cfg}
+	//holdfast:allow context probes belong to the table, which outlives every call
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.servers.Store(&map[string]*Server{})
 	return t
@@ -232,7 +233,7 @@ func (t *Table) probe(s *Server) {
 		}
 		s.mu.Unlock()
 		if err == nil {
-			s.recover()
+			s.recover(true)
 			pause = t.cfg.ProbeMin
 			continue // ends at the top, unless it went down again meanwhile
 		}
