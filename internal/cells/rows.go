@@ -94,11 +94,3 @@ func (s *RowsSource) SeekCell(family, qualifier []byte, ts int64, typ Type) erro
 	}
 	return nil
 }
-
-// SkipFamily implements Source.
-func (s *RowsSource) SkipFamily(family []byte) error {
-	for s.at < len(s.row) && string(s.row[s.at].Family) <= string(family) {
-		s.at++
-	}
-	return nil
-}

@@ -22,6 +22,4 @@ type Source interface {
 	// SeekCell goes to the first cell of the row, at or after the current one,
 	// that does not sort before (family, qualifier, ts, type).
 	SeekCell(family, qualifier []byte, ts int64, typ Type) error
-	// SkipFamily goes to the first cell of the row behind the family given.
-	SkipFamily(family []byte) error
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"math"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -90,27 +89,4 @@ type MutateResult struct {
 	// Cells answers an Increment or Append (of several in one RowMutation, all
 	// in their order). Nil for puts and deletes.
 	Cells []cells.Cell
-}
-
-// MutateRow applies one row's mutations atomically. When it returns without
-// error, they are durable as asked and visible to every reader.
-//
-// Errors are *cells.Exception for what HBase would refuse, ErrClosed, or the
-// engine's. If ctx ends while the write waits for the disk, the context's
-// error comes back and the write happens all the same.
-func (t *Table) MutateRow(ctx context.Context, m *RowMutation) (MutateResult, error) {
-	return MutateResult{}, nil
-}
-
-// MutateBatch applies mutations of rows that have nothing to do with one
-// another, with one commit for all: results[i], errs[i] belong to ms[i]. Those
-// that fail leave the others alone. Mutations of one row apply in order.
-func (t *Table) MutateBatch(ctx context.Context, ms []*RowMutation) (results []MutateResult, errs []error) {
-	return make([]MutateResult, len(ms)), make([]error, len(ms))
-}
-
-// MutateRows applies mutations of several rows atomically, if every condition
-// (each with its Row) holds.
-func (t *Table) MutateRows(ctx context.Context, ms []*RowMutation, conditions []*Condition) (processed bool, err error) {
-	return false, nil
 }

