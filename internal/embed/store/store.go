@@ -110,19 +110,17 @@ func (s *Store) getUint(key []byte) (uint64, error) {
 }
 
 // NextSeq gives out a sequence number, larger than any before, also across
-// restarts.
-func (s *Store) NextSeq() (uint64, error) {
-	if err := s.enter(); err != nil {
-		return 0, err
-	}
-	defer s.leave()
+// restarts. On a closed store the number is worth nothing.
+func (s *Store) NextSeq() uint64 {
 	seq, limit := s.mvcc.begin()
-	var err error
-	if limit != 0 {
-		err = s.db.Set(keySeqLimit, binary.BigEndian.AppendUint64(nil, limit), pebble.NoSync)
+	defer s.mvcc.complete(seq)
+	if limit != 0 && s.enter() == nil {
+		defer s.leave()
+		if err := s.db.Set(keySeqLimit, binary.BigEndian.AppendUint64(nil, limit), pebble.NoSync); err != nil {
+			s.fatal.CompareAndSwap(nil, &err)
+		}
 	}
-	s.mvcc.complete(seq)
-	return seq, err
+	return seq
 }
 
 // NextID gives the next number (1, 2, ...) of a named, durable counter.
