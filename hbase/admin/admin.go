@@ -1,0 +1,116 @@
+package admin
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/hbase/internal/fault"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/session"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// TableName, ServerName and Region are those of package hbase.
+type (
+	TableName  = meta.TableName
+	ServerName = meta.ServerName
+	Region     = meta.Region
+)
+
+// Core is what an Admin needs of a session.
+type Core interface {
+	CallRegion(context.Context, *session.RegionCall) (session.Answer, error)
+	CallMaster(context.Context, *session.ServerCall) (session.Answer, error)
+	CallServer(context.Context, meta.ServerName, *session.ServerCall) (session.Answer, error)
+	Routes() *route.Cache
+	NonceGroup() uint64
+	NewNonce() uint64
+}
+
+// Config is what an Admin is told by the client that makes it.
+type Config struct {
+	// ProcedureTimeout bounds calls that wait for the master, if the context
+	// ends later or never.
+	ProcedureTimeout time.Duration
+	// OperationTimeout bounds the others.
+	OperationTimeout time.Duration
+}
+
+// Admin administers a cluster. Stateless, safe for concurrent use.
+type Admin struct {
+	core     Core
+	cfg      Config
+	progress func(Progress)
+}
+
+// New is for package hbase; use its Client.Admin.
+func New(core Core, cfg Config) *Admin { return &Admin{core: core, cfg: cfg} }
+
+// Progress is how far a procedure has got, as far as the master tells.
+type Progress struct {
+	Op     string // "create table", ...
+	Object string // what it is done to
+	ProcID uint64
+	// Polls counts the questions asked so far; Elapsed the time since the
+	// procedure was submitted.
+	Polls   int
+	Elapsed time.Duration
+	Done    bool
+}
+
+// OnProgress gives an Admin that tells f after each question about a running
+// procedure. f runs on the caller's goroutine and should return at once.
+func (a *Admin) OnProgress(f func(Progress)) *Admin {
+	b := *a
+	b.progress = f
+	return &b
+}
+
+// bound gives a context that ends in d, or with ctx.
+func bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
+
+// master performs a quick call on the active master.
+func (a *Admin) master(ctx context.Context, op, method string, param wire.Marshaler, result wire.Unmarshaler, idem session.Idempotency) error {
+	_, err := a.core.CallMaster(ctx, &session.ServerCall{
+		Service: session.MasterService, Method: method, Op: op,
+		Param: param, Result: result, Idempotency: idem,
+	})
+	return err
+}
+
+// slowMaster performs a call that the master answers only when it is done
+// with it, which may take longer than an attempt usually may.
+func (a *Admin) slowMaster(ctx context.Context, op, method string, param wire.Marshaler, result wire.Unmarshaler, idem session.Idempotency) error {
+	ctx, cancel := bound(ctx, a.cfg.ProcedureTimeout)
+	defer cancel()
+	_, err := a.core.CallMaster(ctx, &session.ServerCall{
+		Service: session.MasterService, Method: method, Op: op,
+		Param: param, Result: result, Idempotency: idem, Timeout: a.cfg.ProcedureTimeout,
+	})
+	return err
+}
+
+// nonces for a call that the master is to recognise when it is repeated.
+func (a *Admin) nonces() (group, nonce *uint64) {
+	return new(a.core.NonceGroup()), new(a.core.NewNonce())
+}
+
+func ofTable(t TableName) string     { return "table " + strconv.Quote(t.String()) }
+func ofNamespace(name string) string { return "namespace " + strconv.Quote(name) }
+
+func invalid(op, object, reason string) error {
+	return &fault.Invalid{Op: op, Object: object, Reason: reason}
+}
+
+// parseTable checks a table name.
+func parseTable(op, name string) (TableName, error) {
+	t, err := meta.ParseTableName(name)
+	if err != nil {
+		return t, invalid(op, "table "+strconv.Quote(name), err.Error())
+	}
+	return t, nil
+}

@@ -1,0 +1,126 @@
+package hbase
+
+import (
+	"context"
+
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/session"
+)
+
+// batch checks and renders every operation, sends those that are sound in one
+// session batch, and puts the outcomes where they belong.
+func (t *Table) batch(ctx context.Context, op string, ops []Op) Outcomes {
+	out := make(Outcomes, len(ops))
+	items := make([]session.Item, 0, len(ops))
+	at := make([]int, 0, len(ops)) // items[i] is ops[at[i]]
+	for i, o := range ops {
+		item, err := t.item(op, o)
+		if err != nil {
+			out[i].Err = err
+			continue
+		}
+		items = append(items, item)
+		at = append(at, i)
+	}
+	if len(items) == 0 {
+		return out
+	}
+	for i, done := range t.c.core.Batch(ctx, t.name, items) {
+		o := &out[at[i]]
+		if done.Err != nil {
+			o.Err = t.wrap(op, done.Err)
+			continue
+		}
+		o.Applied = done.Processed
+		o.Result = joinResults(done.Results)
+	}
+	return out
+}
+
+// joinResults merges the answers of one item: one for a single action; for a
+// group, the answers to its increments and appends, wherever the server put
+// them.
+func joinResults(rs []session.ActionResult) *Result {
+	res := &Result{}
+	for i := range rs {
+		r := &rs[i]
+		res.Stale = res.Stale || r.Stale
+		res.Partial = res.Partial || r.Partial
+		if res.Cells == nil {
+			res.Cells = r.Cells
+		} else {
+			res.Cells = append(res.Cells, r.Cells...)
+		}
+	}
+	if len(res.Cells) > 0 {
+		res.Row = res.Cells[0].Row
+	}
+	return res
+}
+
+func (t *Table) item(op string, o Op) (session.Item, error) {
+	switch o := o.(type) {
+	case *Get:
+		if err := checkGet(op, o); err != nil {
+			return session.Item{}, err
+		}
+		g := new(pb.Get)
+		if err := fillGet(g, o, false); err != nil {
+			return session.Item{}, err
+		}
+		return session.Item{Row: o.Row, Actions: []*pb.Action{{Get: g}}, Idempotency: session.Safe}, nil
+	case *RowMutations:
+		if err := t.checkRowMutations(op, o); err != nil {
+			return session.Item{}, err
+		}
+		return t.group(o.Row, o.Mutations)
+	case *CheckAndMutate:
+		if err := t.checkCheck(op, o); err != nil {
+			return session.Item{}, err
+		}
+		cond, err := pbCondition(o)
+		if err != nil {
+			return session.Item{}, err
+		}
+		ms, ok := o.Action.(*RowMutations)
+		if !ok {
+			ms = &RowMutations{Row: o.Row, Mutations: []Mutation{o.Action.(Mutation)}}
+		}
+		item, err := t.group(o.Row, ms.Mutations)
+		item.Condition, item.Idempotency = cond, session.Unsafe
+		return item, err
+	case Mutation:
+		if err := t.checkMutation(op, o); err != nil {
+			return session.Item{}, err
+		}
+		item, err := t.group(o.RowKey(), []Mutation{o})
+		item.Atomic = false
+		return item, err
+	}
+	return session.Item{}, invalid(op, "operation", "is nil")
+}
+
+// group renders mutations of one row that are applied together.
+func (t *Table) group(row []byte, ms []Mutation) (session.Item, error) {
+	item := session.Item{Row: row, Atomic: true, Actions: make([]*pb.Action, 0, len(ms)), Idempotency: session.Safe}
+	size := 0
+	for _, m := range ms {
+		size += blockSize(m.mutation().cells)
+	}
+	item.Cells = make([]byte, 0, size)
+	for _, m := range ms {
+		idem := repeatable(m)
+		var nonce uint64
+		if idem == session.Nonced {
+			nonce = t.c.core.NewNonce()
+		}
+		item.Idempotency = max(item.Idempotency, idem)
+		p := new(pb.MutationProto)
+		var err error
+		if item.Cells, err = fillMutation(p, m, nonce, item.Cells); err != nil {
+			return session.Item{}, err
+		}
+		item.Actions = append(item.Actions, &pb.Action{Mutation: p})
+	}
+	return item, nil
+}

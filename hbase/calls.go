@@ -1,0 +1,170 @@
+package hbase
+
+import (
+	"context"
+
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/session"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// regionSpec is a region specifier together with what its pointers point at.
+type regionSpec struct {
+	spec pb.RegionSpecifier
+	kind pb.RegionSpecifier_RegionSpecifierType
+}
+
+// set names the region by its full name, as data calls must: a region server
+// takes an encoded name for a full one and does not find it.
+func (s *regionSpec) set(region []byte) {
+	s.kind = pb.RegionSpecifier_REGION_NAME
+	s.spec.Type, s.spec.Value = &s.kind, region
+}
+
+// getCall is a lone Get: request, answer and call in one allocation.
+type getCall struct {
+	table *Table
+	call  session.RegionCall
+	req   pb.GetRequest
+	spec  regionSpec
+	get   pb.Get
+	resp  pb.GetResponse
+}
+
+func (c *getCall) param(region []byte, _ int) (wire.Marshaler, []byte) {
+	c.spec.set(region)
+	return &c.req, nil
+}
+
+func (c *getCall) run(ctx context.Context, g *Get, existence bool) (*Result, error) {
+	if err := fillGet(&c.get, g, existence); err != nil {
+		return nil, err
+	}
+	c.req.Region, c.req.Get = &c.spec.spec, &c.get
+	c.call = session.RegionCall{
+		Table: c.table.name, Row: g.Row, Method: "Get", Op: "get",
+		Param: c.param, Result: &c.resp, Idempotency: session.Safe,
+	}
+	if existence {
+		c.call.Op = "exists"
+	}
+	ans, err := c.table.c.core.CallRegion(ctx, &c.call)
+	if err != nil {
+		return nil, err
+	}
+	if existence {
+		return nil, nil
+	}
+	return resultOf(c.resp.Result, ans.Cells)
+}
+
+// mutateCall is a lone mutation, perhaps with a condition.
+type mutateCall struct {
+	call  session.RegionCall
+	req   pb.MutateRequest
+	spec  regionSpec
+	mut   pb.MutationProto
+	resp  pb.MutateResponse
+	block []byte
+}
+
+func (c *mutateCall) param(region []byte, _ int) (wire.Marshaler, []byte) {
+	c.spec.set(region)
+	return &c.req, c.block
+}
+
+func (c *mutateCall) run(ctx context.Context, t *Table, op string, m Mutation, cond *pb.Condition) (*Result, error) {
+	core := t.c.core
+	idem := repeatable(m)
+	var nonce uint64
+	if idem == session.Nonced {
+		// Chosen once, before the first attempt: every repetition carries it.
+		nonce = core.NewNonce()
+		c.req.NonceGroup = new(core.NonceGroup())
+	}
+	var err error
+	if c.block, err = fillMutation(&c.mut, m, nonce, make([]byte, 0, blockSize(m.mutation().cells))); err != nil {
+		return nil, err
+	}
+	if cond != nil {
+		// The first application may change what the condition sees, and the
+		// server remembers no nonce for the verdict.
+		idem = session.Unsafe
+	}
+	c.req.Region, c.req.Mutation, c.req.Condition = &c.spec.spec, &c.mut, cond
+	c.call = session.RegionCall{
+		Table: t.name, Row: m.RowKey(), Method: "Mutate", Op: op,
+		Param: c.param, Result: &c.resp, Idempotency: idem,
+	}
+	ans, err := core.CallRegion(ctx, &c.call)
+	if err != nil {
+		return nil, err
+	}
+	return resultOf(c.resp.Result, ans.Cells)
+}
+
+func (t *Table) mutate(ctx context.Context, op string, m Mutation) (*Result, error) {
+	if err := t.checkMutation(op, m); err != nil {
+		return nil, err
+	}
+	var c mutateCall
+	res, err := c.run(ctx, t, op, m, nil)
+	if err != nil {
+		return nil, t.wrap(op, err)
+	}
+	return res, nil
+}
+
+func (t *Table) checkAndMutate(ctx context.Context, cm *CheckAndMutate) (CheckResult, error) {
+	m, ok := cm.Action.(Mutation)
+	if !ok {
+		// Several mutations under one condition travel as a batch of one.
+		out := t.batch(ctx, "check and mutate", []Op{cm})
+		return CheckResult{Applied: out[0].Applied, Result: out[0].Result}, out[0].Err
+	}
+	cond, err := pbCondition(cm)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	var c mutateCall
+	res, err := c.run(ctx, t, "check and mutate", m, cond)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	return CheckResult{Applied: c.resp.GetProcessed(), Result: res}, nil
+}
+
+// resultOf joins what a Result message says with the cells that travelled
+// beside it.
+func resultOf(r *pb.Result, block []byte) (*Result, error) {
+	res := &Result{}
+	if r == nil {
+		return res, nil
+	}
+	res.Stale, res.Partial = r.GetStale(), r.GetPartial()
+	var err error
+	if n := int(r.GetAssociatedCellCount()); n > 0 {
+		if res.Cells, err = decodeCells(block, n); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range r.Cell {
+		res.Cells = append(res.Cells, inlineCell(c))
+	}
+	if len(res.Cells) > 0 {
+		res.Row = res.Cells[0].Row
+	}
+	return res, nil
+}
+
+func inlineCell(c *pb.Cell) Cell {
+	t := cells.Put
+	if c.CellType != nil {
+		t = cells.Type(c.GetCellType())
+	}
+	return Cell{
+		Row: c.GetRow(), Family: c.GetFamily(), Qualifier: c.GetQualifier(), Timestamp: int64(c.GetTimestamp()),
+		Type: t, Value: c.GetValue(), Tags: c.GetTags(),
+	}
+}

@@ -1,0 +1,21 @@
+package hbase
+
+import "github.com/holdfast-hbase/holdfast/internal/wire"
+
+// codec is the form of the cell blocks a session sends and hands out.
+const codec = wire.KeyValueCodec
+
+// blockSize is the room the cells take in a block.
+func blockSize(cs []Cell) int {
+	n := 0
+	for i := range cs {
+		n += codec.CellSize(&cs[i])
+	}
+	return n
+}
+
+// decodeCells takes the n cells a block is said to hold; they alias it.
+func decodeCells(block []byte, n int) ([]Cell, error) {
+	r := codec.Reader(block)
+	return r.Take(n, nil)
+}

@@ -1,0 +1,135 @@
+package hbase
+
+import (
+	"context"
+	"sync"
+
+	"github.com/holdfast-hbase/holdfast/hbase/admin"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/session"
+)
+
+// Client is a connection to one cluster: routes, connections, retries. Make
+// one per cluster and process; it is safe for concurrent use, and so is
+// everything made from it except Scanners.
+type Client struct {
+	cfg  Config
+	core core
+
+	// bg counts the goroutines that outlive a call: the closing and renewing
+	// of scanners. Close waits for them, so none is started once closed is set.
+	mu     sync.Mutex
+	closed bool
+	bg     sync.WaitGroup
+}
+
+// core is what the client needs of a session; tests script it.
+type core interface {
+	CallRegion(context.Context, *session.RegionCall) (session.Answer, error)
+	CallRoute(context.Context, *route.Route, *session.RegionCall) (session.Answer, error)
+	Batch(context.Context, meta.TableName, []session.Item) []session.Outcome
+	CallMaster(context.Context, *session.ServerCall) (session.Answer, error)
+	CallServer(context.Context, meta.ServerName, *session.ServerCall) (session.Answer, error)
+	Routes() *route.Cache
+	NonceGroup() uint64
+	NewNonce() uint64
+	Close() error
+}
+
+var _ core = (*session.Core)(nil)
+
+// Open makes a client for the cluster at address:
+//
+//	hbase://zk1:2181,zk2:2181/hbase    a ZooKeeper quorum and its parent znode
+//	hbase+rpc://m1:16000,m2:16000      the RPC registry of HBase 2.5 and later
+//	/etc/hbase/conf                    an hbase-site.xml, or a folder that has one
+//	""                                 $HOLDFAST_ADDRESS, or $HBASE_CONF_DIR
+//
+// It checks address and options, and reports all their problems at once. It
+// does not wait for the cluster, and calls find it when they need it; use
+// [Client.Ping] to know now.
+func Open(ctx context.Context, address string, opts ...Option) (*Client, error) {
+	cfg, err := configOf(address)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c, err := session.Open(ctx, cfg.session())
+	if err != nil {
+		return nil, err
+	}
+	return newClient(cfg, c), nil
+}
+
+func newClient(cfg Config, c core) *Client { return &Client{cfg: cfg, core: c} }
+
+// Close ends running calls with [ErrClosed], closes the connections, and
+// returns when no goroutine of the client is left. A second Close does
+// nothing.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	c.mu.Unlock()
+	err := c.core.Close()
+	c.bg.Wait()
+	return err
+}
+
+// background runs f on a goroutine that Close waits for; false once closed.
+func (c *Client) background(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.bg.Go(f)
+	return true
+}
+
+// Config gives a copy of the effective configuration.
+func (c *Client) Config() Config { return c.cfg }
+
+// Ping finds the region server of hbase:meta and reads one row of it: it
+// succeeds if the client can reach the cluster and the cluster can serve.
+func (c *Client) Ping(ctx context.Context) error {
+	t := c.tableOf(meta.MetaTable)
+	sc := t.Scan(ctx, &Scan{Limit: 1})
+	defer sc.Close()
+	for _, err := range sc.Rows() {
+		return wrap("ping", c.cfg.Address, err)
+	}
+	return nil
+}
+
+// Table gives a handle on a table, "name" or "namespace:name". It checks the
+// name only; whether there is such a table shows with the first call.
+func (c *Client) Table(name string) (*Table, error) {
+	n, err := meta.ParseTableName(name)
+	if err != nil {
+		return nil, &InvalidError{Op: "table", Object: name, Reason: err.Error()}
+	}
+	return c.tableOf(n), nil
+}
+
+// TableOf is [Client.Table] for a parsed name.
+func (c *Client) TableOf(name TableName) *Table { return c.tableOf(name) }
+
+func (c *Client) tableOf(name meta.TableName) *Table { return &Table{c: c, name: name} }
+
+// Admin gives the cluster's administration.
+func (c *Client) Admin() *admin.Admin {
+	return admin.New(c.core, admin.Config{
+		ProcedureTimeout: c.cfg.ProcedureTimeout,
+		OperationTimeout: c.cfg.OperationTimeout,
+	})
+}

@@ -1,0 +1,291 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/registry"
+	"github.com/holdfast-hbase/holdfast/internal/session"
+)
+
+// Config is a client's effective configuration; [Client.Config] gives a copy.
+type Config struct {
+	// Address is the cluster's address as given to Open.
+	Address string
+	// User is the effective user of every call. Default: $HADOOP_USER_NAME, or
+	// the operating system's user. RealUser is the proxying user, if any.
+	User, RealUser string
+	// OperationTimeout bounds an operation whose context ends later or never,
+	// with all its retries. Default 60 s, 1 ms to 24 h. (HBase's Java client:
+	// 20 min.)
+	OperationTimeout time.Duration
+	// RPCTimeout bounds one attempt. Default 10 s, 1 ms to 24 h.
+	RPCTimeout time.Duration
+	// ScannerTimeout bounds one step of a scanner, retries and reopening
+	// included; every answer, also a heartbeat, starts it afresh. Default
+	// 60 s, 1 ms to 24 h.
+	ScannerTimeout time.Duration
+	// ConnectTimeout bounds one dial with its handshake. Default 5 s, 1 ms to
+	// 1 h.
+	ConnectTimeout time.Duration
+	// IdleTimeout closes connections unused for so long. Default 2 min, 1 s to
+	// 24 h.
+	IdleTimeout time.Duration
+	// PingAfter is the silence of a server that owes answers after which it is
+	// pinged. Default 2 s, 10 ms to 1 h.
+	PingAfter time.Duration
+	// ProcedureTimeout bounds the wait for a master's procedure (create,
+	// disable, ...), if the context ends later or never. Default 10 min.
+	ProcedureTimeout time.Duration
+	// MaxAttempts bounds the requests of one operation. Default 0: only time
+	// bounds it.
+	MaxAttempts int
+	// ScannerMaxResultSize is the most bytes one scan answer should hold.
+	// Default 2 MiB, 1 B to 1 GiB.
+	ScannerMaxResultSize int64
+	// MaxCellSize refuses larger cells before they are sent. Default 10 MiB
+	// (HBase's own limit); 0 does not check.
+	MaxCellSize int
+	// MaxRowSize is the most bytes of a row that a scan joins from partial
+	// results. Default 1 GiB.
+	MaxRowSize int64
+	// BatchBytes and BatchActions bound one Multi request. Defaults 4 MiB and
+	// 2048.
+	BatchBytes, BatchActions int
+	// Compressor of cell blocks: none (default), gzip, snappy, lz4 or zstd.
+	Compressor string
+
+	dial     func(ctx context.Context, network, addr string) (net.Conn, error)
+	logger   *slog.Logger
+	observer session.Observer
+}
+
+// Option changes a client's configuration.
+type Option func(*Config)
+
+// WithUser sets the effective user of every call.
+func WithUser(name string) Option { return func(c *Config) { c.User = name } }
+
+// WithProxyUser acts as user on behalf of whom real authenticates.
+func WithProxyUser(user, real string) Option {
+	return func(c *Config) { c.User, c.RealUser = user, real }
+}
+
+// WithOperationTimeout sets [Config.OperationTimeout].
+func WithOperationTimeout(d time.Duration) Option {
+	return func(c *Config) { c.OperationTimeout = d }
+}
+
+// WithRPCTimeout sets [Config.RPCTimeout].
+func WithRPCTimeout(d time.Duration) Option { return func(c *Config) { c.RPCTimeout = d } }
+
+// WithScannerTimeout sets [Config.ScannerTimeout].
+func WithScannerTimeout(d time.Duration) Option { return func(c *Config) { c.ScannerTimeout = d } }
+
+// WithConnectTimeout sets [Config.ConnectTimeout].
+func WithConnectTimeout(d time.Duration) Option { return func(c *Config) { c.ConnectTimeout = d } }
+
+// WithIdleTimeout sets [Config.IdleTimeout].
+func WithIdleTimeout(d time.Duration) Option { return func(c *Config) { c.IdleTimeout = d } }
+
+// WithPingAfter sets [Config.PingAfter].
+func WithPingAfter(d time.Duration) Option { return func(c *Config) { c.PingAfter = d } }
+
+// WithProcedureTimeout sets [Config.ProcedureTimeout].
+func WithProcedureTimeout(d time.Duration) Option {
+	return func(c *Config) { c.ProcedureTimeout = d }
+}
+
+// WithMaxAttempts sets [Config.MaxAttempts].
+func WithMaxAttempts(n int) Option { return func(c *Config) { c.MaxAttempts = n } }
+
+// WithScannerMaxResultSize sets [Config.ScannerMaxResultSize].
+func WithScannerMaxResultSize(bytes int64) Option {
+	return func(c *Config) { c.ScannerMaxResultSize = bytes }
+}
+
+// WithMaxCellSize sets [Config.MaxCellSize].
+func WithMaxCellSize(bytes int) Option { return func(c *Config) { c.MaxCellSize = bytes } }
+
+// WithBatchLimits sets [Config.BatchBytes] and [Config.BatchActions].
+func WithBatchLimits(bytes, actions int) Option {
+	return func(c *Config) { c.BatchBytes, c.BatchActions = bytes, actions }
+}
+
+// WithCompressor sets [Config.Compressor].
+func WithCompressor(name string) Option { return func(c *Config) { c.Compressor = name } }
+
+// WithDialer replaces how TCP connections to region servers and masters are
+// made.
+func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) Option {
+	return func(c *Config) { c.dial = dial }
+}
+
+// WithLogger receives changes of state (servers down and up, masters found),
+// never single calls. Default: nothing is logged.
+func WithLogger(l *slog.Logger) Option { return func(c *Config) { c.logger = l } }
+
+// WithObserver sees every attempt and every wait of every operation. Its
+// methods run on the caller's goroutine and should return at once.
+func WithObserver(o Observer) Option { return func(c *Config) { c.observer = o } }
+
+// Observer, AttemptEvent and WaitEvent are the trace of the retry loop.
+type (
+	Observer     = session.Observer
+	AttemptEvent = session.AttemptEvent
+	WaitEvent    = session.WaitEvent
+)
+
+func defaultConfig(address string) Config {
+	return Config{
+		Address:              address,
+		OperationTimeout:     60 * time.Second,
+		RPCTimeout:           10 * time.Second,
+		ScannerTimeout:       60 * time.Second,
+		ConnectTimeout:       5 * time.Second,
+		IdleTimeout:          2 * time.Minute,
+		PingAfter:            2 * time.Second,
+		ProcedureTimeout:     10 * time.Minute,
+		ScannerMaxResultSize: 2 << 20,
+		MaxCellSize:          10 << 20,
+		MaxRowSize:           1 << 30,
+		BatchBytes:           4 << 20,
+		BatchActions:         2048,
+		Compressor:           "none",
+	}
+}
+
+// configOf gives the defaults, overridden by what the address or its
+// hbase-site.xml says. Without an address the environment names one.
+func configOf(address string) (Config, error) {
+	for _, name := range []string{"HOLDFAST_ADDRESS", "HBASE_CONF_DIR"} {
+		if address == "" {
+			address = os.Getenv(name)
+		}
+	}
+	a, err := registry.Parse(address)
+	if err != nil {
+		return Config{}, err
+	}
+	cfg := defaultConfig(address)
+	o := a.Options
+	set(&cfg.User, o.User)
+	set(&cfg.OperationTimeout, o.OperationTimeout)
+	set(&cfg.RPCTimeout, o.RPCTimeout)
+	set(&cfg.ScannerTimeout, o.ScannerTimeout)
+	set(&cfg.ConnectTimeout, o.ConnectTimeout)
+	set(&cfg.IdleTimeout, o.IdleTimeout)
+	set(&cfg.PingAfter, o.PingAfter)
+	set(&cfg.MaxAttempts, o.MaxAttempts)
+	set(&cfg.BatchBytes, o.BatchBytes)
+	set(&cfg.BatchActions, o.BatchActions)
+	set(&cfg.Compressor, o.Compressor)
+	return cfg, nil
+}
+
+// set overrides a default by an option that was given.
+func set[T comparable](field *T, option T) {
+	var zero T
+	if option != zero {
+		*field = option
+	}
+}
+
+// Validate checks every field and reports every problem at once.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(name, reason string) {
+		errs = append(errs, &InvalidError{Op: "configuration", Object: name, Reason: reason})
+	}
+	durations := []struct {
+		name   string
+		d      time.Duration
+		lo, hi time.Duration
+	}{
+		{"OperationTimeout", c.OperationTimeout, time.Millisecond, 24 * time.Hour},
+		{"RPCTimeout", c.RPCTimeout, time.Millisecond, 24 * time.Hour},
+		{"ScannerTimeout", c.ScannerTimeout, time.Millisecond, 24 * time.Hour},
+		{"ConnectTimeout", c.ConnectTimeout, time.Millisecond, time.Hour},
+		{"IdleTimeout", c.IdleTimeout, time.Second, 24 * time.Hour},
+		{"PingAfter", c.PingAfter, 10 * time.Millisecond, time.Hour},
+		{"ProcedureTimeout", c.ProcedureTimeout, time.Millisecond, 24 * time.Hour},
+	}
+	for _, d := range durations {
+		if d.d < d.lo || d.d > d.hi {
+			bad(d.name, fmt.Sprintf("%v is not between %v and %v", d.d, d.lo, d.hi))
+		}
+	}
+	numbers := []struct {
+		name      string
+		n, lo, hi int64
+	}{
+		{"MaxAttempts", int64(c.MaxAttempts), 0, 1 << 20},
+		{"ScannerMaxResultSize", c.ScannerMaxResultSize, 1, 1 << 30},
+		{"MaxCellSize", int64(c.MaxCellSize), 0, 1 << 30},
+		{"MaxRowSize", c.MaxRowSize, 1, 1 << 40},
+		{"BatchBytes", int64(c.BatchBytes), 1, 1 << 30},
+		{"BatchActions", int64(c.BatchActions), 1, 1 << 20},
+	}
+	for _, n := range numbers {
+		if n.n < n.lo || n.n > n.hi {
+			bad(n.name, fmt.Sprintf("%d is not between %d and %d", n.n, n.lo, n.hi))
+		}
+	}
+	switch c.Compressor {
+	case "none", "gzip", "snappy", "lz4", "zstd":
+	default:
+		bad("Compressor", strconv.Quote(c.Compressor)+" is none of none, gzip, snappy, lz4, zstd")
+	}
+	return errors.Join(errs...)
+}
+
+// String prints the settings, one a line.
+func (c *Config) String() string {
+	var b strings.Builder
+	line := func(name string, v any) { fmt.Fprintf(&b, "%-22s %v\n", name, v) }
+	line("address", c.Address)
+	line("user", orDefault(c.User, "(of the process)"))
+	if c.RealUser != "" {
+		line("real-user", c.RealUser)
+	}
+	line("operation-timeout", c.OperationTimeout)
+	line("rpc-timeout", c.RPCTimeout)
+	line("scanner-timeout", c.ScannerTimeout)
+	line("connect-timeout", c.ConnectTimeout)
+	line("idle-timeout", c.IdleTimeout)
+	line("ping-after", c.PingAfter)
+	line("procedure-timeout", c.ProcedureTimeout)
+	line("max-attempts", c.MaxAttempts)
+	line("scanner-max-result-size", c.ScannerMaxResultSize)
+	line("max-cell-size", c.MaxCellSize)
+	line("max-row-size", c.MaxRowSize)
+	line("batch-bytes", c.BatchBytes)
+	line("batch-actions", c.BatchActions)
+	line("compressor", c.Compressor)
+	return b.String()
+}
+
+func orDefault(s, d string) string {
+	if s == "" {
+		return d
+	}
+	return s
+}
+
+func (c *Config) session() session.Config {
+	return session.Config{
+		Address: c.Address, User: c.User, RealUser: c.RealUser,
+		OperationTimeout: c.OperationTimeout, RPCTimeout: c.RPCTimeout,
+		ScannerTimeout: c.ScannerTimeout, PingAfter: c.PingAfter,
+		ConnectTimeout: c.ConnectTimeout, IdleTimeout: c.IdleTimeout,
+		MaxAttempts: c.MaxAttempts, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
+		Compressor: c.Compressor, Dial: c.dial, Logger: c.logger, Observer: c.observer,
+	}
+}

@@ -1,0 +1,79 @@
+// Package hbase is a client for Apache HBase 2.4 and later, and for Holdfast's
+// embedded cluster: one address changes, nothing else.
+//
+// # Connect
+//
+// [Open] takes an address: hbase://zk1:2181/hbase (a ZooKeeper quorum),
+// hbase+rpc://m1:16000 (the RPC registry), or a folder with an hbase-site.xml.
+// It does not wait for the cluster; [Client.Ping] does. A [Client] is made once
+// and shared; [Client.Table] and [Client.Admin] give cheap handles.
+//
+// # Read
+//
+// [Table.Get] reads one row, [Table.MultiGet] many at once, [Table.Exists] asks
+// without reading. What they find is a [Result]: cells in HBase's order, with
+// helpers for the common questions. A missing row is an empty Result, not an
+// error.
+//
+// # Write
+//
+// [Table.Put], [Table.Delete], [Table.Increment], [Table.Append] change one
+// row; [Table.MutateRow] several columns of a row in several ways, all or
+// nothing; [Table.CheckAndMutate] only if a condition on the row holds.
+//
+// Rows and values are not copied: leave them alone until the call has returned.
+//
+// # Scan
+//
+// [Table.Scan] walks rows, forwards or backwards:
+//
+//	for row, err := range t.Scan(ctx, hbase.NewScanPrefix("user/")).Rows() {
+//		...
+//	}
+//
+// A scan resumes after any failure, also when regions move, split or merge
+// under it, without losing or repeating a row or a cell. It is consistent row
+// by row, not as a whole: each region is read as it was when the scan came to
+// it (and, after a failure between two rows, as it is then).
+//
+// # Batch
+//
+// [Table.Batch] takes any mixture of operations and gives one [Outcome] each:
+// partial failure is data. [Outcomes.Err] joins the errors for those who want
+// one.
+//
+// # Time
+//
+// Every call takes a context and ends with it. Without a deadline a call has
+// [Config.OperationTimeout] (a scan: [Config.ScannerTimeout] from answer to
+// answer). Within that time failures of place and moment (a region that moves,
+// a server that dies or is overloaded) are waited out and not seen.
+//
+// # Retries and what they may do
+//
+// A request is repeated if it certainly was not applied, or if repeating does
+// no harm: reads; Increments and Appends, which carry a nonce by which the
+// server recognises them; Puts and Deletes. A Put without timestamps that is
+// repeated after a lost answer may be applied twice, as two versions with the
+// same value, and may then hide a value that another client wrote in between:
+// give timestamps where that matters. CheckAndMutate and a Delete of the latest
+// version are not repeated once they may have reached the server; they return
+// [ErrUnknownOutcome].
+//
+// # Errors
+//
+// Three questions, three answers: what happened ([errors.Is] with the Err
+// values, [errors.As] with [*RemoteError], [*RetryError], [*InvalidError]); may
+// it succeed if I try again ([Retriable]); may it have been applied
+// ([SafeToRetry], [ErrUnknownOutcome]). Errors say where the time went.
+//
+// # Observe
+//
+// [WithObserver] sees every attempt and every wait, [WithLogger] the changes of
+// state, [Scanner.Stats] and [Scanner.Metrics] what a scan cost.
+//
+// # Administer
+//
+// See package hbase/admin, by way of [Client.Admin]; filters are in
+// hbase/filter.
+package hbase

@@ -1,0 +1,90 @@
+package hbase
+
+// Get reads one row. Make it with [NewGet] or as a literal; it is inert once
+// the call has returned and may then be used again.
+//
+// The zero value of every field is HBase's default.
+type Get struct {
+	// Row is the key: 1 to 32,767 bytes.
+	Row []byte
+	// Columns to read; none means every family.
+	Columns []Column
+	// TimeRange keeps only cells stamped inside it. Default: all of time.
+	TimeRange TimeRange
+	// FamilyTimeRange overrides TimeRange for single families (HBase 1.2+).
+	FamilyTimeRange map[string]TimeRange
+	// MaxVersions per column, newest first. Default 1; use [AllVersions] for
+	// whatever the family keeps.
+	MaxVersions int
+	// MaxPerFamily caps the cells (versions count) returned per family;
+	// OffsetPerFamily skips that many first. Default 0: no cap.
+	MaxPerFamily, OffsetPerFamily int
+	// Filter runs on the server. Default none.
+	Filter Filter
+	// SkipBlockCache asks the server not to keep the blocks it reads.
+	SkipBlockCache bool
+	// Isolation is ReadCommitted unless set.
+	Isolation Isolation
+	// Consistency is Strong unless set.
+	Consistency Consistency
+	// LoadOnDemand lets the server read families the filter does not need only
+	// for rows that pass. Default nil: the server decides.
+	LoadOnDemand *bool
+	// ID is a name that shows in the server's slow-call log.
+	ID string
+	// Attributes travel to the server untouched (coprocessors read them).
+	Attributes map[string][]byte
+}
+
+// AllVersions asks for every version the family keeps.
+const AllVersions = 1<<31 - 1
+
+// NewGet reads the whole row, newest versions.
+func NewGet[B Bytes](row B) *Get { return &Get{Row: []byte(row)} }
+
+// Family adds a whole family.
+func (g *Get) Family(family string) *Get {
+	g.Columns = addColumn(g.Columns, family)
+	return g
+}
+
+// Column adds columns of one family.
+func (g *Get) Column(family string, qualifiers ...string) *Get {
+	g.Columns = addColumn(g.Columns, family, qualifiers...)
+	return g
+}
+
+// Versions sets MaxVersions.
+func (g *Get) Versions(n int) *Get { g.MaxVersions = n; return g }
+
+// In sets TimeRange.
+func (g *Get) In(r TimeRange) *Get { g.TimeRange = r; return g }
+
+// WithFilter sets Filter.
+func (g *Get) WithFilter(f Filter) *Get { g.Filter = f; return g }
+
+func (*Get) isOp() {}
+
+// addColumn merges into the family's entry, so that naming a family twice
+// selects the union of its columns; a whole family stays whole, as in HBase
+// where the last addFamily wins over columns named before it.
+func addColumn(cols []Column, family string, qualifiers ...string) []Column {
+	at := -1
+	for i := range cols {
+		if string(cols[i].Family) == family {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		cols = append(cols, Column{Family: []byte(family)})
+		at = len(cols) - 1
+	} else if len(qualifiers) == 0 || len(cols[at].Qualifiers) == 0 {
+		cols[at].Qualifiers = nil
+		return cols
+	}
+	for _, q := range qualifiers {
+		cols[at].Qualifiers = append(cols[at].Qualifiers, []byte(q))
+	}
+	return cols
+}

@@ -1,0 +1,148 @@
+package hbase
+
+// Scan reads a range of rows. Make it with [NewScan] and friends or as a
+// literal; run it with [Table.Scan]. A Scan is inert once the scanner is made:
+// the scanner keeps a copy.
+//
+// The zero value of every field is HBase's default; the zero Scan reads the
+// whole table.
+type Scan struct {
+	// Start and Stop bound the rows; empty is open. Start is included and Stop
+	// excluded unless the flags say otherwise. In a reversed scan Start is the
+	// larger key, and empty means the end of the table.
+	Start, Stop  []byte
+	ExcludeStart bool
+	IncludeStop  bool
+	// Reversed walks from larger to smaller rows; cells inside a row keep
+	// their order.
+	Reversed bool
+
+	// Columns to read; none means every family.
+	Columns []Column
+	// TimeRange keeps only cells stamped inside it. Default: all of time.
+	TimeRange TimeRange
+	// FamilyTimeRange overrides TimeRange for single families (HBase 1.2+).
+	FamilyTimeRange map[string]TimeRange
+	// MaxVersions per column, newest first. Default 1.
+	MaxVersions int
+	// MaxPerFamily caps the cells per row and family, OffsetPerFamily skips
+	// that many first. Default 0: no cap.
+	MaxPerFamily, OffsetPerFamily int
+	// Filter runs on the server. Default none. Filters that count (PageFilter)
+	// start afresh in every region, and when a scan resumes after a failure.
+	Filter Filter
+	// Raw also returns delete markers and what they hide.
+	Raw bool
+
+	// Limit ends the scan after that many rows. Default 0: no limit.
+	Limit int
+	// Batch cuts rows into results of at most that many cells. Default 0:
+	// whole rows.
+	Batch int
+	// AllowPartial hands out the parts of a row as they come, cut where the
+	// server liked; [Result.Partial] marks all but the last. Use it, or Batch,
+	// for rows that do not fit in memory.
+	AllowPartial bool
+	// NeedCursor also hands out results without cells that only tell how far
+	// the server has got ([Result.Cursor]), while a filter drops everything.
+	NeedCursor bool
+
+	// Caching is the most rows one answer may hold. Default 0: as many as
+	// MaxResultSize allows.
+	Caching int
+	// MaxResultSize is the most bytes one answer should hold. Default 0: the
+	// client's setting (2 MiB).
+	MaxResultSize int64
+	// Prefetch asks for the next answer while the previous one is consumed: at
+	// most one more answer in memory. Default false.
+	Prefetch bool
+
+	// SkipBlockCache asks the server not to keep the blocks it reads; set it
+	// for large one-off scans.
+	SkipBlockCache bool
+	// Isolation is ReadCommitted unless set.
+	Isolation Isolation
+	// ReadType is ReadDefault unless set.
+	ReadType ReadType
+	// Consistency is Strong unless set.
+	Consistency Consistency
+	// LoadOnDemand lets the server read families the filter does not need only
+	// for rows that pass. Default nil: the server decides.
+	LoadOnDemand *bool
+	// Metrics asks the server to count what it read; see [Scanner.Metrics].
+	Metrics bool
+	// ID is a name that shows in the server's slow-call log.
+	ID string
+	// Attributes travel to the server untouched.
+	Attributes map[string][]byte
+}
+
+// NewScan reads the whole table.
+func NewScan() *Scan { return &Scan{} }
+
+// NewScanRange reads start (inclusive) to stop (exclusive).
+func NewScanRange[A, B Bytes](start A, stop B) *Scan {
+	return &Scan{Start: []byte(start), Stop: []byte(stop)}
+}
+
+// NewScanPrefix reads the rows that begin with prefix.
+func NewScanPrefix[B Bytes](prefix B) *Scan {
+	p := []byte(prefix)
+	return &Scan{Start: p, Stop: PrefixStop(p)}
+}
+
+// PrefixStop is the smallest row behind all rows that begin with prefix; nil
+// (open) if there is none.
+func PrefixStop(prefix []byte) []byte {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xFF {
+			stop := append([]byte(nil), prefix[:i+1]...)
+			stop[i]++
+			return stop
+		}
+	}
+	return nil
+}
+
+// Reverse makes the scan run downwards from Start (the larger key) to Stop. A
+// range made with NewScanRange or NewScanPrefix is turned round, so that it
+// covers the same rows.
+func (s *Scan) Reverse() *Scan {
+	if s.Reversed {
+		return s
+	}
+	s.Reversed = true
+	s.Start, s.Stop = s.Stop, s.Start
+	s.ExcludeStart, s.IncludeStop = !s.IncludeStop, !s.ExcludeStart
+	if len(s.Start) == 0 {
+		s.ExcludeStart = false
+	}
+	if len(s.Stop) == 0 {
+		s.IncludeStop = false
+	}
+	return s
+}
+
+// Family adds a whole family.
+func (s *Scan) Family(family string) *Scan {
+	s.Columns = addColumn(s.Columns, family)
+	return s
+}
+
+// Column adds columns of one family.
+func (s *Scan) Column(family string, qualifiers ...string) *Scan {
+	s.Columns = addColumn(s.Columns, family, qualifiers...)
+	return s
+}
+
+// Versions sets MaxVersions.
+func (s *Scan) Versions(n int) *Scan { s.MaxVersions = n; return s }
+
+// In sets TimeRange.
+func (s *Scan) In(r TimeRange) *Scan { s.TimeRange = r; return s }
+
+// WithFilter sets Filter.
+func (s *Scan) WithFilter(f Filter) *Scan { s.Filter = f; return s }
+
+// WithLimit sets Limit.
+func (s *Scan) WithLimit(rows int) *Scan { s.Limit = rows; return s }

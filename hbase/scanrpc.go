@@ -1,0 +1,214 @@
+package hbase
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/session"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// rpcScan is the scanTransport over a session.
+type rpcScan struct {
+	t    *Table
+	scan *Scan
+}
+
+func (r *rpcScan) name() string { return "table " + strconv.Quote(r.t.name.String()) }
+
+// rows is how many results one answer may hold; without Caching the size
+// governs.
+func (r *rpcScan) rows() uint32 {
+	if r.scan.Caching > 0 {
+		return uint32(r.scan.Caching)
+	}
+	return math.MaxInt32
+}
+
+func (r *rpcScan) open(ctx context.Context, o scanOpening) (scanRegion, *scanReply, error) {
+	scan, err := pbScan(r.scan, r.scan.MaxResultSize)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(o.row) > 0 {
+		scan.StartRow = o.row
+	}
+	if len(r.scan.Stop) > 0 {
+		scan.StopRow = r.scan.Stop
+	}
+	scan.IncludeStartRow = new(o.inclusive)
+	scan.IncludeStopRow = new(r.scan.IncludeStop)
+	if o.mvcc != 0 {
+		scan.MvccReadPoint = new(o.mvcc)
+	}
+	req := &pb.ScanRequest{
+		Scan:                    scan,
+		NumberOfRows:            new(r.rows()),
+		ClientHandlesPartials:   new(true),
+		ClientHandlesHeartbeats: new(true),
+	}
+	r.common(req, o.limit)
+	var spec regionSpec
+	req.Region = &spec.spec
+	var resp pb.ScanResponse
+	ans, err := r.t.c.core.CallRegion(ctx, &session.RegionCall{
+		Table: r.t.name, Row: o.row, Before: o.before, Method: "Scan", Op: "scan open",
+		Param: func(region []byte, _ int) (wire.Marshaler, []byte) {
+			spec.set(region)
+			return req, nil
+		},
+		Result: &resp, Idempotency: session.Safe,
+	})
+	if err != nil {
+		var remote *wire.RemoteError
+		if errors.As(err, &remote) && scannerClass(remote.Class) {
+			// An opening that brings data can break like a next.
+			return nil, nil, &scannerLostError{err}
+		}
+		return nil, nil, err
+	}
+	reg := &rpcRegion{scan: r, route: ans.Route, id: resp.GetScannerId()}
+	reply, err := replyOf(&resp, ans.Cells)
+	if err != nil {
+		return nil, nil, err
+	}
+	reply.mvcc = resp.GetMvccReadPoint()
+	return reg, reply, nil
+}
+
+func (r *rpcScan) common(req *pb.ScanRequest, limit int) {
+	if limit > 0 {
+		req.LimitOfRows = new(uint32(limit))
+	}
+	if r.scan.Metrics {
+		req.TrackScanMetrics = new(true)
+	}
+}
+
+// rpcRegion is an open scanner on the region of a route.
+type rpcRegion struct {
+	scan  *rpcScan
+	route *route.Route
+	id    uint64
+}
+
+func (r *rpcRegion) bounds() (start, end []byte) { return r.route.Start(), r.route.End() }
+
+func (r *rpcRegion) next(ctx context.Context, seq uint64, limit int) (*scanReply, error) {
+	req := &pb.ScanRequest{
+		ScannerId:               new(r.id),
+		NumberOfRows:            new(r.scan.rows()),
+		NextCallSeq:             new(seq),
+		ClientHandlesPartials:   new(true),
+		ClientHandlesHeartbeats: new(true),
+	}
+	r.scan.common(req, limit)
+	var resp pb.ScanResponse
+	ans, err := r.call(ctx, "scan next", req, &resp)
+	if err != nil {
+		return nil, err
+	}
+	return replyOf(&resp, ans.Cells)
+}
+
+func (r *rpcRegion) renew(ctx context.Context, seq uint64) error {
+	var resp pb.ScanResponse
+	_, err := r.call(ctx, "scan renew", &pb.ScanRequest{
+		ScannerId: new(r.id), NextCallSeq: new(seq), Renew: new(true), NumberOfRows: new(uint32(0)),
+	}, &resp)
+	return err
+}
+
+func (r *rpcRegion) close(ctx context.Context) {
+	var resp pb.ScanResponse
+	// Nothing to be done about an error: the lease ends the scanner then.
+	_, _ = r.call(ctx, "scan close", &pb.ScanRequest{
+		ScannerId: new(r.id), CloseScanner: new(true), NumberOfRows: new(uint32(0)),
+	}, &resp)
+}
+
+func (r *rpcRegion) call(ctx context.Context, op string, req *pb.ScanRequest, resp *pb.ScanResponse) (session.Answer, error) {
+	ans, err := r.scan.t.c.core.CallRoute(ctx, r.route, &session.RegionCall{
+		Table: r.scan.t.name, Row: r.route.Start(), Method: "Scan", Op: op,
+		Param:  func([]byte, int) (wire.Marshaler, []byte) { return req, nil },
+		Result: resp, Idempotency: session.Safe,
+	})
+	if err == nil {
+		return ans, nil
+	}
+	var attempt *session.AttemptError
+	if errors.As(err, &attempt) && (attempt.Decision.Retriable || attempt.Decision.ReopenScanner) {
+		return ans, &scannerLostError{err}
+	}
+	return ans, err
+}
+
+// scannerClass says whether a server exception is about the scanner and not
+// about what it was asked to do.
+func scannerClass(class string) bool {
+	switch class {
+	case "org.apache.hadoop.hbase.UnknownScannerException",
+		"org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException",
+		"org.apache.hadoop.hbase.exceptions.ScannerResetException",
+		"org.apache.hadoop.hbase.regionserver.LeaseException":
+		return true
+	}
+	return false
+}
+
+// replyOf reads an answer. Results travel inline, or as counts with the cells
+// beside them.
+func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
+	reply := &scanReply{ttl: time.Duration(resp.GetTtl()) * time.Millisecond}
+	reply.heartbeat = resp.GetHeartbeatMessage()
+	reply.more = resp.MoreResults == nil || resp.GetMoreResults()
+	if resp.MoreResultsInRegion != nil {
+		reply.moreInRegion = resp.GetMoreResultsInRegion()
+	} else {
+		reply.moreInRegion = true
+	}
+	if resp.Cursor != nil {
+		reply.cursor, reply.hasCursor = resp.Cursor.GetRow(), true
+	}
+	stale := resp.GetStale()
+	for i, r := range resp.Results {
+		p := scanPart{partial: r.GetPartial(), stale: stale || r.GetStale()}
+		if i < len(resp.PartialFlagPerResult) {
+			p.partial = resp.PartialFlagPerResult[i]
+		}
+		for _, c := range r.Cell {
+			p.cells = append(p.cells, inlineCell(c))
+		}
+		reply.parts = append(reply.parts, p)
+	}
+	if len(resp.CellsPerResult) > 0 {
+		reply.parts = make([]scanPart, len(resp.CellsPerResult))
+		total := 0
+		for _, n := range resp.CellsPerResult {
+			total += int(n)
+		}
+		all, err := decodeCells(block, total)
+		if err != nil {
+			return nil, err
+		}
+		for i, n := range resp.CellsPerResult {
+			p := scanPart{cells: all[:n:n], stale: stale}
+			if i < len(resp.PartialFlagPerResult) {
+				p.partial = resp.PartialFlagPerResult[i]
+			}
+			reply.parts[i], all = p, all[n:]
+		}
+	}
+	if resp.ScanMetrics != nil {
+		reply.metrics = make(map[string]int64, len(resp.ScanMetrics.Metrics))
+		for _, m := range resp.ScanMetrics.Metrics {
+			reply.metrics[m.GetName()] += m.GetValue()
+		}
+	}
+	return reply, nil
+}

@@ -1,0 +1,343 @@
+package hbase
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+)
+
+// scanState is where a scan stands: what to ask for next, and what of the
+// answers to hand out. It is pure, so that every history of cuts and failures
+// can be played to it.
+//
+// Its promise: whatever happens between answers (the scanner is lost, the
+// region moves, splits, merges), the results handed out are the rows and cells
+// of the range, each once, in order. It keeps it by remembering the last row
+// finished and, within an unfinished row, the last cell accepted:
+//
+//   - Whole rows (the default): the parts of a row are buffered until the row
+//     is known to be complete. After a failure the buffered part is dropped and
+//     the row is read again from its start, with one fresh read point.
+//   - Partial results and batches: the accepted part of a row is not taken back.
+//     The scan is opened again at that row, inclusive, with the read point of
+//     the lost scanner, so that the row looks as it did, and the cells up to the
+//     last accepted one are dropped.
+//
+// A row is complete when a result of it comes without the partial flag, when
+// another row comes, or when the region or the scan is at its end: the flag
+// alone only says that more may follow, and the rest may have been filtered.
+type scanState struct {
+	s    *Scan
+	done bool
+
+	// pos is where the next opening begins if no row is unfinished.
+	pos       []byte
+	inclusive bool
+	rowsLeft  int // of Scan.Limit; meaningless without one
+
+	// row is the unfinished row, nil if there is none. buf holds accepted
+	// cells of it not yet handed out: all of them when rows are joined, less
+	// than a batch with Scan.Batch, none with AllowPartial.
+	row      []byte
+	buf      []Cell
+	bufBytes int64
+	maxRow   int64
+	stale    bool
+
+	// last is the last accepted cell of row, equals how many accepted cells in
+	// a row had its coordinates (a raw scan may show several). Only kept when
+	// results are handed out before the row is complete.
+	last    Cell
+	hasLast bool
+	equals  int
+	// drop says that a reopened scanner is repeating row; dropEquals counts
+	// the cells equal to last still to be dropped.
+	drop       bool
+	dropEquals int
+
+	// mvcc is the read point of the region's scanner.
+	mvcc uint64
+
+	// The open region, if any.
+	open       bool
+	start, end []byte
+	nextSeq    uint64
+}
+
+// scanPart is one Result of an answer.
+type scanPart struct {
+	cells   []Cell
+	partial bool
+	stale   bool
+}
+
+// scanAnswer is the answer to an opening or a next call.
+type scanAnswer struct {
+	parts     []scanPart
+	heartbeat bool
+	cursor    []byte
+	hasCursor bool
+	// moreInRegion and more are the server's flags; absent counts as true.
+	moreInRegion, more bool
+	// mvcc is the read point; only an opening's answer brings one.
+	mvcc uint64
+}
+
+// scanOpening is what the next opening asks for.
+type scanOpening struct {
+	row       []byte
+	inclusive bool
+	// before: the region wanted is the one before row, not the one of row.
+	before bool
+	mvcc   uint64
+	limit  int // rows still wanted; 0 = all
+}
+
+func newScanState(s *Scan, maxRow int64) *scanState {
+	st := &scanState{s: s, pos: s.Start, inclusive: !s.ExcludeStart || len(s.Start) == 0, rowsLeft: s.Limit, maxRow: maxRow}
+	// A forward range that is empty by its bounds is done before it starts.
+	if len(s.Start) > 0 && len(s.Stop) > 0 {
+		c := bytes.Compare(s.Start, s.Stop)
+		if s.Reversed {
+			c = -c
+		}
+		st.done = c > 0 || c == 0 && !(s.IncludeStop && !s.ExcludeStart)
+	}
+	return st
+}
+
+// joins says whether whole rows are handed out.
+func (st *scanState) joins() bool { return !st.s.AllowPartial && st.s.Batch == 0 }
+
+// opening gives what the next opening asks for. It is called with no region
+// open and the scan not done.
+func (st *scanState) opening() scanOpening {
+	o := scanOpening{row: st.pos, inclusive: st.inclusive, limit: st.rowsLeft}
+	if st.row != nil {
+		// Only the modes that cannot take back have an unfinished row here.
+		o.row, o.inclusive, o.mvcc = st.row, true, st.mvcc
+	}
+	o.before = st.s.Reversed && (!o.inclusive || len(o.row) == 0)
+	return o
+}
+
+// opened notes that a scanner is open on the region [start, end).
+func (st *scanState) opened(start, end []byte, mvcc uint64) {
+	st.open, st.start, st.end, st.nextSeq = true, start, end, 0
+	if st.row == nil || st.mvcc == 0 {
+		st.mvcc = mvcc
+	}
+	if st.row != nil {
+		st.drop, st.dropEquals = st.hasLast, st.equals
+	}
+}
+
+// lost notes that the region's scanner is gone.
+func (st *scanState) lost() {
+	st.open = false
+	if st.joins() {
+		st.row, st.buf, st.bufBytes = nil, nil, 0
+	}
+	// With batches buf stays: its cells are accepted, and the cells dropped
+	// after reopening include them.
+}
+
+// accept takes an answer and appends what can be handed out to out. Errors end
+// the scan.
+func (st *scanState) accept(a *scanAnswer, out []*Result) ([]*Result, error) {
+	for i := range a.parts {
+		p := &a.parts[i]
+		if len(p.cells) == 0 {
+			continue
+		}
+		if st.row != nil && !bytes.Equal(p.cells[0].Row, st.row) {
+			out = st.complete(out)
+		}
+		if st.done {
+			// Limit reached; a server that knows limits sends no more, one
+			// that does not is cut here.
+			return out, nil
+		}
+		if st.row == nil {
+			row := p.cells[0].Row
+			if st.outside(row) {
+				return out, fmt.Errorf("the server sent row %q, which is out of order or outside the scan", cells.QuoteShort(row, 64))
+			}
+			st.row, st.hasLast, st.equals, st.drop = row, false, 0, false
+		}
+		var err error
+		if out, err = st.take(p, out); err != nil {
+			return out, err
+		}
+		if !p.partial {
+			out = st.complete(out)
+		}
+	}
+	if st.done {
+		return out, nil
+	}
+	if a.hasCursor && st.s.NeedCursor && len(out) == 0 {
+		out = append(out, &Result{Row: a.cursor, Cursor: true})
+	}
+	switch {
+	case !a.more:
+		out = st.complete(out)
+		st.finish()
+	case !a.moreInRegion:
+		out = st.complete(out)
+		if !st.done {
+			st.leaveRegion()
+		}
+	}
+	return out, nil
+}
+
+// outside says whether row cannot follow what was accepted so far.
+func (st *scanState) outside(row []byte) bool {
+	if len(st.pos) == 0 {
+		return false
+	}
+	c := bytes.Compare(row, st.pos)
+	if st.s.Reversed {
+		c = -c
+	}
+	return c < 0 || c == 0 && !st.inclusive
+}
+
+// take accepts the cells of one part of the current row.
+func (st *scanState) take(p *scanPart, out []*Result) ([]*Result, error) {
+	cs := p.cells
+	st.stale = st.stale || p.stale
+	if st.drop {
+		cs = st.dropRepeated(cs)
+	}
+	if len(cs) == 0 {
+		return out, nil
+	}
+	if st.joins() {
+		if st.buf == nil {
+			// The common case, a row in one part, is handed out as it is. The
+			// capacity is cut so that joining copies it out of the answer.
+			st.buf = cs[:len(cs):len(cs)]
+		} else {
+			st.buf = append(st.buf, cs...)
+		}
+		if p.partial || st.bufBytes > 0 {
+			for i := range cs {
+				st.bufBytes += int64(cs[i].HeapSize())
+			}
+			if st.bufBytes > st.maxRow {
+				return out, fmt.Errorf("%w: more than %d bytes of row %q; read it with AllowPartial or Batch",
+					ErrRowTooLarge, st.maxRow, cells.QuoteShort(st.row, 64))
+			}
+		}
+		return out, nil
+	}
+	st.remember(cs)
+	if st.s.AllowPartial {
+		return append(out, st.result(cs, p.partial)), nil
+	}
+	// Batches: a server may cut earlier than asked, for size; the pieces are
+	// put together again, so that a batch is short only at the end of its row.
+	batch := st.s.Batch
+	all := cs
+	if len(st.buf) > 0 {
+		all = append(st.buf[:len(st.buf):len(st.buf)], cs...)
+	}
+	for len(all) > batch {
+		out = append(out, st.result(all[:batch:batch], true))
+		all = all[batch:]
+	}
+	st.buf = nil
+	if len(all) == batch {
+		return append(out, st.result(all, p.partial)), nil
+	}
+	st.buf = all // complete() hands it out if the row ends here
+	return out, nil
+}
+
+// dropRepeated removes what was accepted before the scanner was lost.
+func (st *scanState) dropRepeated(cs []Cell) []Cell {
+	i := 0
+	for ; i < len(cs); i++ {
+		c := cells.CompareWithinRow(&cs[i], &st.last)
+		if c < 0 {
+			continue
+		}
+		if c == 0 && st.dropEquals > 0 {
+			st.dropEquals--
+			continue
+		}
+		st.drop = false
+		break
+	}
+	return cs[i:]
+}
+
+// remember notes the last accepted cell of the row.
+func (st *scanState) remember(cs []Cell) {
+	n := len(cs)
+	l := &cs[n-1]
+	eq := 1
+	for eq < n && cells.CompareWithinRow(&cs[n-1-eq], l) == 0 {
+		eq++
+	}
+	if eq == n && st.hasLast && cells.CompareWithinRow(&st.last, l) == 0 {
+		eq += st.equals
+	}
+	st.last, st.hasLast, st.equals = *l, true, eq
+}
+
+// complete ends the unfinished row, if any.
+func (st *scanState) complete(out []*Result) []*Result {
+	if st.row == nil {
+		return out
+	}
+	if len(st.buf) > 0 {
+		out = append(out, st.result(st.buf, false))
+	}
+	st.pos, st.inclusive = st.row, false
+	st.row, st.buf, st.bufBytes, st.hasLast, st.equals, st.drop, st.stale = nil, nil, 0, false, 0, false, false
+	if st.s.Limit > 0 {
+		if st.rowsLeft--; st.rowsLeft <= 0 {
+			st.finish()
+		}
+	}
+	if len(st.s.Stop) > 0 && bytes.Equal(st.pos, st.s.Stop) {
+		st.finish()
+	}
+	return out
+}
+
+// leaveRegion moves on to the next region, or ends the scan if there is none
+// within the bounds.
+func (st *scanState) leaveRegion() {
+	st.open = false
+	stop := st.s.Stop
+	if st.s.Reversed {
+		if len(st.start) == 0 || len(stop) > 0 && bytes.Compare(st.start, stop) <= 0 {
+			st.finish()
+			return
+		}
+		st.pos, st.inclusive = st.start, false
+		return
+	}
+	if len(st.end) == 0 {
+		st.finish()
+		return
+	}
+	if len(stop) > 0 {
+		if c := bytes.Compare(st.end, stop); c > 0 || c == 0 && !st.s.IncludeStop {
+			st.finish()
+			return
+		}
+	}
+	st.pos, st.inclusive = st.end, true
+}
+
+func (st *scanState) finish() { st.done, st.open = true, false }
+
+func (st *scanState) result(cs []Cell, partial bool) *Result {
+	return &Result{Row: st.row, Cells: cs, Partial: partial, Stale: st.stale}
+}
