@@ -1,0 +1,494 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
+	"github.com/holdfast-hbase/holdfast/internal/embed/eventlog"
+	"github.com/holdfast-hbase/holdfast/internal/embed/host"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// closeWait bounds how long closing a region waits for writes that are still
+// running. A write held up longer than that (by a chaos rule) goes on: it
+// holds its row's lock, so it harms nobody.
+const closeWait = 10 * time.Second
+
+// settingDraining holds the addresses of decommissioned servers, one a line.
+const settingDraining = "draining"
+
+// eligible gives the servers that may host a table's regions: alive, not
+// decommissioned, of the table's group. System tables whose group has no
+// server go anywhere, so that the cluster stays usable.
+func (m *Master) eligible(s *catalog.State, t *catalog.Table) []host.RegionServer {
+	group, draining := s.GroupOfTable(t), m.draining(s)
+	var in, other []host.RegionServer
+	for _, rs := range m.cfg.Servers.Live() {
+		if !rs.Alive() {
+			continue
+		}
+		if a := rs.Name().Address(); !slices.Contains(draining, a) {
+			if s.GroupOfServer(a) == group {
+				in = append(in, rs)
+			} else {
+				other = append(other, rs)
+			}
+		}
+	}
+	if len(in) == 0 && t.Name.IsSystem() {
+		return other
+	}
+	return in
+}
+
+// loads counts regions by server.
+func loads(s *catalog.State) map[meta.ServerName]int {
+	n := map[meta.ServerName]int{}
+	for r := range s.AllRegions() {
+		if !r.Parent() && !r.Target.IsZero() {
+			n[r.Target]++
+		}
+	}
+	return n
+}
+
+// byLoad sorts servers by the regions they hold, fewest first.
+func byLoad(servers []host.RegionServer, n map[meta.ServerName]int) []host.RegionServer {
+	out := slices.Clone(servers)
+	slices.SortStableFunc(out, func(a, b host.RegionServer) int { return n[a.Name()] - n[b.Name()] })
+	return out
+}
+
+// find gives the live server of that name.
+func (m *Master) find(name meta.ServerName) host.RegionServer {
+	for _, rs := range m.cfg.Servers.Live() {
+		if rs.Name() == name {
+			return rs
+		}
+	}
+	return nil
+}
+
+// hosted makes the form in which servers get a region.
+func (m *Master) hosted(t *catalog.Table, r *catalog.Region, seq int64) (*host.Region, error) {
+	h := &host.Region{Info: r.Info, Encoded: r.Encoded, Name: r.Name, OpenSeq: seq, Attributes: catalog.AttributeMap(t.Schema)}
+	if t.Virtual() {
+		h.Virtual = m.cfg.Catalog.Virtual(t.Name)
+		return h, nil
+	}
+	data, err := m.cfg.Tables.Handle(t)
+	h.Table = data
+	return h, err
+}
+
+// nextSeq gives an open sequence number.
+func (m *Master) nextSeq() int64 { return int64(m.cfg.Store.NextSeq()) }
+
+// placement is a region and the server it is to open on.
+type placement struct {
+	region *catalog.Region
+	server host.RegionServer
+	seq    int64
+}
+
+// opened gives the region as it stands once open there.
+func (p *placement) opened(now int64) *catalog.Region {
+	r := *p.region
+	r.State, r.Server, r.Target = pb.RegionState_OPEN, p.server.Name(), p.server.Name()
+	r.OpenSeq, r.StateTime = p.seq, now
+	return &r
+}
+
+// place chooses servers for regions of one table, in turn, beginning with the
+// least loaded one. It waits until there is a server.
+func (m *Master) place(ctx context.Context, t *catalog.Table, regions []*catalog.Region) ([]placement, error) {
+	for {
+		changed := m.cfg.Servers.Changed()
+		s := m.state()
+		servers := m.eligible(s, t)
+		if len(servers) == 0 {
+			select {
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		servers = byLoad(servers, loads(s))
+		out := make([]placement, len(regions))
+		for i, r := range regions {
+			out[i] = placement{region: r, server: servers[i%len(servers)], seq: m.nextSeq()}
+		}
+		return out, nil
+	}
+}
+
+// open opens regions of one table where they were placed; publish, run in one
+// catalog update, records them. Placements whose server died meanwhile are
+// placed and opened again. The caller holds the lock that covers the regions.
+func (m *Master) open(ctx context.Context, t *catalog.Table, ps []placement, publish func(*catalog.Tx, []placement) error) error {
+	for range 100 {
+		for i := range ps {
+			h, err := m.hosted(t, ps[i].region, ps[i].seq)
+			if err != nil {
+				return err
+			}
+			ps[i].server.OpenRegion(h)
+		}
+		if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error { return publish(tx, ps) }); err != nil {
+			for i := range ps {
+				m.closeOn(ctx, ps[i].server, ps[i].region.Encoded, nil)
+			}
+			return err
+		}
+		if t.Name == meta.MetaTable {
+			m.cfg.MetaMoved(ps[0].server.Name())
+		}
+		for i := range ps {
+			m.event(eventlog.Event{Method: "open", Server: ps[i].server.Name().Address(), Table: t.Name.String(), Region: ps[i].region.Encoded})
+		}
+		// A server that died before the catalog named it may have been taken
+		// care of already, without these regions.
+		var again []*catalog.Region
+		for i := range ps {
+			if !ps[i].server.Alive() {
+				again = append(again, ps[i].region)
+			}
+		}
+		if len(again) == 0 {
+			return nil
+		}
+		next, err := m.place(ctx, t, again)
+		if err != nil {
+			return err
+		}
+		ps, publish = next, publishOpen
+	}
+	return errors.New("servers died faster than regions could be opened")
+}
+
+// publishOpen records regions as open.
+func publishOpen(tx *catalog.Tx, ps []placement) error {
+	for i := range ps {
+		// What else is in the catalog about the region (merge marks, say) is
+		// newer than the placement's copy.
+		if r := tx.Region(ps[i].region.Encoded); r != nil {
+			ps[i].region = r
+		}
+		tx.PutRegion(ps[i].opened(tx.Now()))
+	}
+	return nil
+}
+
+// closeOn closes a region on a server, if that lives.
+func (m *Master) closeOn(ctx context.Context, rs host.RegionServer, encoded string, moved *host.Moved) {
+	if rs == nil || !rs.Alive() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeWait)
+	defer cancel()
+	if err := rs.CloseRegion(ctx, encoded, moved); err != nil {
+		m.log.Warn("region closed while writes were running", "region", encoded, "server", rs.Name().String(), "err", err)
+	}
+}
+
+// change publishes a region's new state.
+func (m *Master) change(encoded string, f func(*catalog.Region)) error {
+	return m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+		old := tx.Region(encoded)
+		if old == nil {
+			return unknownRegion(encoded)
+		}
+		r := *old
+		f(&r)
+		r.StateTime = tx.Now()
+		tx.PutRegion(&r)
+		return nil
+	})
+}
+
+// assignOne opens one region of a table, on the server wanted or, if that is
+// nil, on the least loaded one. The caller holds the region's lock.
+func (m *Master) assignOne(ctx context.Context, t *catalog.Table, r *catalog.Region, want host.RegionServer) error {
+	if want == nil {
+		ps, err := m.place(ctx, t, []*catalog.Region{r})
+		if err != nil {
+			return err
+		}
+		want = ps[0].server
+	}
+	if gap := m.cfg.Controls.transitionGap(); gap > 0 {
+		want.SetOpening(r.Encoded, true)
+		defer want.SetOpening(r.Encoded, false)
+		if err := m.change(r.Encoded, func(r *catalog.Region) {
+			r.State, r.Target = pb.RegionState_OPENING, want.Name()
+		}); err != nil {
+			return err
+		}
+		if err := wait(ctx, gap); err != nil {
+			return err
+		}
+	}
+	return m.open(ctx, t, []placement{{region: r, server: want, seq: m.nextSeq()}}, publishOpen)
+}
+
+// AssignUnassigned opens every region of an enabled table that is open
+// nowhere: at start, and when a server joins a cluster that had none.
+func (m *Master) AssignUnassigned(ctx context.Context) error {
+	live := map[meta.ServerName]bool{}
+	for _, rs := range m.cfg.Servers.Live() {
+		live[rs.Name()] = rs.Alive()
+	}
+	wanted := func(r *catalog.Region) bool {
+		switch r.State {
+		case pb.RegionState_OFFLINE, pb.RegionState_OPEN, pb.RegionState_OPENING, pb.RegionState_CLOSING:
+			return !r.Parent() && !live[r.Target]
+		}
+		return false
+	}
+	s := m.state()
+	names := []meta.TableName{meta.MetaTable}
+	for t := range s.Tables() {
+		if t.Name != meta.MetaTable && (t.State == pb.TableState_ENABLED || t.State == pb.TableState_ENABLING) {
+			names = append(names, t.Name)
+		}
+	}
+	for _, name := range names {
+		if err := m.assignTable(ctx, name, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assignTable opens those of a table's regions that wanted chooses.
+func (m *Master) assignTable(ctx context.Context, name meta.TableName, wanted func(*catalog.Region) bool) error {
+	if m.state().Table(name) == nil || !slices.ContainsFunc(slices.Collect(m.state().RegionsOf(name)), wanted) {
+		return nil
+	}
+	// Exclusively, as in a DDL: all of them open in one change.
+	unlock, err := m.lockTable(ctx, name.String(), true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	t := m.state().Table(name)
+	if t == nil {
+		return nil
+	}
+	var regions []*catalog.Region
+	for r := range m.state().RegionsOf(name) {
+		if wanted(r) {
+			regions = append(regions, r)
+		}
+	}
+	if len(regions) == 0 {
+		return nil
+	}
+	ps, err := m.place(ctx, t, regions)
+	if err != nil {
+		return err
+	}
+	return m.open(ctx, t, ps, publishOpen)
+}
+
+// ServerDied opens the regions of a dead server elsewhere, hbase:meta first.
+// It is called after the server was taken out of the live list.
+func (m *Master) ServerDied(ctx context.Context, dead meta.ServerName) error {
+	tables := map[meta.TableName]bool{}
+	for r := range m.state().AllRegions() {
+		if r.Target == dead && !r.Parent() {
+			tables[r.Info.Table] = true
+		}
+	}
+	orphan := func(r *catalog.Region) bool {
+		return r.Target == dead && !r.Parent() && (r.State == pb.RegionState_OPEN || r.InTransition())
+	}
+	if tables[meta.MetaTable] {
+		if err := m.assignTable(ctx, meta.MetaTable, orphan); err != nil {
+			return err
+		}
+		delete(tables, meta.MetaTable)
+	}
+	// Tables wait for their locks independently: one that is being altered
+	// must not hold up the others.
+	errs := make(chan error, len(tables))
+	limit := make(chan struct{}, 16)
+	n := 0
+	for name := range tables {
+		if !m.goRun(func(ctx context.Context) {
+			select {
+			case limit <- struct{}{}:
+				defer func() { <-limit }()
+				errs <- m.assignTable(ctx, name, orphan)
+			case <-ctx.Done():
+				errs <- ctx.Err()
+			}
+		}) {
+			break
+		}
+		n++
+	}
+	var err error
+	for range n {
+		err = errors.Join(err, <-errs)
+	}
+	m.event(eventlog.Event{Method: "recovered", Server: dead.Address(), Detail: dead.String()})
+	return err
+}
+
+// Move opens a region on another server: the one named, or, with the zero
+// name, one of the others.
+func (m *Master) Move(ctx context.Context, encoded string, to meta.ServerName) error {
+	r := m.state().Region(encoded)
+	if r == nil {
+		return unknownRegion(encoded)
+	}
+	unlock, err := m.lockRegion(ctx, r.Info.Table.String(), encoded)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s := m.state()
+	r, t := s.Region(encoded), s.Table(r.Info.Table)
+	if r == nil || t == nil {
+		return unknownRegion(encoded)
+	}
+	if r.State != pb.RegionState_OPEN {
+		return refuse(wire.ClassDoNotRetryRegion, "%s is not OPEN; state=%s", r.Encoded, r.State)
+	}
+	dst, err := m.destination(s, t, r, to)
+	if err != nil || dst == nil {
+		return err
+	}
+	return m.move(ctx, t, r, dst)
+}
+
+// destination chooses where a region moves; nil means it may stay.
+func (m *Master) destination(s *catalog.State, t *catalog.Table, r *catalog.Region, to meta.ServerName) (host.RegionServer, error) {
+	servers := m.eligible(s, t)
+	if to.IsZero() {
+		servers = slices.DeleteFunc(servers, func(rs host.RegionServer) bool { return rs.Name() == r.Server })
+		if len(servers) == 0 {
+			return nil, nil
+		}
+		return byLoad(servers, loads(s))[0], nil
+	}
+	if to == r.Server {
+		return nil, nil
+	}
+	rs := m.find(to)
+	switch {
+	case rs == nil || !rs.Alive():
+		return nil, refuse(wire.ClassDoNotRetryIO, "Cannot move %s: server %s is not online", r.Encoded, to)
+	case !slices.Contains(servers, rs):
+		return nil, refuse(wire.ClassConstraint, "Cannot move %s of table %s, which is in group %s, to server %s, which is in group %s or decommissioned",
+			r.Encoded, t.Name, s.GroupOfTable(t), to, s.GroupOfServer(to.Address()))
+	}
+	return rs, nil
+}
+
+// move opens an open region elsewhere and closes it where it was. The caller
+// holds its lock.
+func (m *Master) move(ctx context.Context, t *catalog.Table, r *catalog.Region, dst host.RegionServer) error {
+	src, seq := m.find(r.Server), m.nextSeq()
+	moved := &host.Moved{To: dst.Name(), OpenSeq: seq}
+	gap := m.cfg.Controls.transitionGap()
+	if gap > 0 {
+		if err := m.change(r.Encoded, func(r *catalog.Region) { r.State = pb.RegionState_CLOSING }); err != nil {
+			return err
+		}
+		dst.SetOpening(r.Encoded, true)
+		defer dst.SetOpening(r.Encoded, false)
+		m.closeOn(ctx, src, r.Encoded, moved)
+		if err := m.change(r.Encoded, func(r *catalog.Region) { r.State, r.Target = pb.RegionState_OPENING, dst.Name() }); err != nil {
+			return err
+		}
+		if err := wait(ctx, gap); err != nil {
+			return err
+		}
+	}
+	err := m.open(ctx, t, []placement{{region: r, server: dst, seq: seq}}, publishOpen)
+	if err != nil {
+		return err
+	}
+	if gap == 0 {
+		m.closeOn(ctx, src, r.Encoded, moved)
+	}
+	m.event(eventlog.Event{Method: "move", Server: dst.Name().Address(), Table: t.Name.String(), Region: r.Encoded,
+		Detail: r.Server.String() + " -> " + dst.Name().String()})
+	return nil
+}
+
+// Assign opens a region that is open nowhere; one that is open stays.
+func (m *Master) Assign(ctx context.Context, encoded string) error {
+	r := m.state().Region(encoded)
+	if r == nil {
+		return unknownRegion(encoded)
+	}
+	unlock, err := m.lockRegion(ctx, r.Info.Table.String(), encoded)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s := m.state()
+	r, t := s.Region(encoded), s.Table(r.Info.Table)
+	if r == nil || t == nil {
+		return unknownRegion(encoded)
+	}
+	if r.Parent() {
+		return refuse(wire.ClassDoNotRetryRegion, "%s is split or merged; state=%s", encoded, r.State)
+	}
+	if rs := m.find(r.Target); r.State == pb.RegionState_OPEN && rs != nil && rs.Alive() {
+		return nil
+	}
+	return m.assignOne(ctx, t, r, nil)
+}
+
+// Unassign closes a region and leaves it closed.
+func (m *Master) Unassign(ctx context.Context, encoded string) error {
+	r := m.state().Region(encoded)
+	if r == nil {
+		return unknownRegion(encoded)
+	}
+	unlock, err := m.lockRegion(ctx, r.Info.Table.String(), encoded)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r = m.state().Region(encoded)
+	if r == nil {
+		return unknownRegion(encoded)
+	}
+	if r.State != pb.RegionState_OPEN {
+		return nil
+	}
+	m.closeOn(ctx, m.find(r.Server), encoded, nil)
+	m.event(eventlog.Event{Method: "close", Server: r.Server.Address(), Table: r.Info.Table.String(), Region: encoded})
+	return m.change(encoded, func(r *catalog.Region) { r.State = pb.RegionState_CLOSED })
+}
+
+// closeAll closes all of a table's open regions, eight at a time. The caller
+// holds the table's lock exclusively.
+func (m *Master) closeAll(ctx context.Context, name meta.TableName) {
+	limit := make(chan struct{}, 8)
+	var wg sync.WaitGroup
+	for r := range m.state().RegionsOf(name) {
+		if r.Target.IsZero() || r.Parent() {
+			continue
+		}
+		rs := m.find(r.Target)
+		limit <- struct{}{}
+		wg.Go(func() {
+			m.closeOn(ctx, rs, r.Encoded, nil)
+			<-limit
+		})
+	}
+	wg.Wait()
+}

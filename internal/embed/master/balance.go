@@ -1,0 +1,162 @@
+package master
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
+	"github.com/holdfast-hbase/holdfast/internal/embed/host"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+)
+
+// BalanceResult is what a run of the balancer did.
+type BalanceResult struct {
+	// Ran is false if the balancer is off, or regions were in transition and
+	// that was not to be ignored.
+	Ran bool
+	// Planned moves, and those carried out.
+	Planned, Done int
+}
+
+// transfer is one planned move.
+type transfer struct {
+	region string
+	to     meta.ServerName
+}
+
+// Balance evens out the number of regions per server within every group (or
+// the one named), moving regions of the tables that are most uneven first.
+func (m *Master) Balance(ctx context.Context, group string, ignoreTransition, dryRun bool) (BalanceResult, error) {
+	s := m.state()
+	if !m.isOn(settingBalancerOff) {
+		return BalanceResult{}, nil
+	}
+	if !ignoreTransition {
+		for r := range s.AllRegions() {
+			if r.InTransition() {
+				return BalanceResult{}, nil
+			}
+		}
+	}
+	groups := []string{group}
+	if group == "" {
+		groups = []string{catalog.DefaultGroup}
+		for g := range s.Groups() {
+			groups = append(groups, g.Name)
+		}
+	}
+	out := BalanceResult{Ran: true}
+	for _, g := range groups {
+		for _, t := range m.plan(s, g) {
+			out.Planned++
+			if dryRun {
+				continue
+			}
+			if err := m.Move(ctx, t.region, t.to); err != nil {
+				if ctx.Err() != nil {
+					return out, ctx.Err()
+				}
+				// The region has changed since the plan was made.
+				continue
+			}
+			out.Done++
+		}
+	}
+	return out, nil
+}
+
+// plan finds moves that even out the regions of one group's tables over its
+// servers: first each table by itself, then the whole.
+func (m *Master) plan(s *catalog.State, group string) []transfer {
+	draining := m.draining(s)
+	var servers []meta.ServerName
+	for _, rs := range m.cfg.Servers.Live() {
+		if a := rs.Name().Address(); rs.Alive() && s.GroupOfServer(a) == group && !slices.Contains(draining, a) {
+			servers = append(servers, rs.Name())
+		}
+	}
+	if len(servers) < 2 {
+		return nil
+	}
+	held := map[meta.ServerName][]*catalog.Region{}
+	byTable := map[meta.ServerName]map[meta.TableName]int{}
+	for _, n := range servers {
+		held[n], byTable[n] = nil, map[meta.TableName]int{}
+	}
+	for r := range s.AllRegions() {
+		t := s.Table(r.Info.Table)
+		if t == nil || r.State != pb.RegionState_OPEN || s.GroupOfTable(t) != group {
+			continue
+		}
+		if _, ok := held[r.Server]; ok {
+			held[r.Server] = append(held[r.Server], r)
+			byTable[r.Server][r.Info.Table]++
+		}
+	}
+	var out []transfer
+	move := func(r *catalog.Region, from, to meta.ServerName) {
+		held[from] = slices.DeleteFunc(held[from], func(x *catalog.Region) bool { return x == r })
+		held[to] = append(held[to], r)
+		byTable[from][r.Info.Table]--
+		byTable[to][r.Info.Table]++
+		out = append(out, transfer{r.Encoded, to})
+	}
+	for {
+		most := slices.MaxFunc(servers, func(a, b meta.ServerName) int { return cmp.Compare(len(held[a]), len(held[b])) })
+		least := slices.MinFunc(servers, func(a, b meta.ServerName) int { return cmp.Compare(len(held[a]), len(held[b])) })
+		if len(held[most])-len(held[least]) < 2 {
+			return out
+		}
+		// Of the fuller server's regions, one of the table that is most uneven
+		// between the two; hbase:meta last.
+		best := slices.MaxFunc(held[most], func(a, b *catalog.Region) int {
+			d := func(r *catalog.Region) int {
+				if r.Info.Table == meta.MetaTable {
+					return -1 << 30
+				}
+				return byTable[most][r.Info.Table] - byTable[least][r.Info.Table]
+			}
+			return cmp.Compare(d(a), d(b))
+		})
+		move(best, most, least)
+	}
+}
+
+// decommission marks servers so that no region is opened on them, and with
+// offload moves what they hold away.
+func (m *Master) decommission(ctx context.Context, addresses []string, offload bool) error {
+	if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+		all := append(m.draining(&tx.State), addresses...)
+		tx.SetSetting(settingDraining, strings.Join(slices.Compact(slices.Sorted(slices.Values(all))), "\n"))
+		return nil
+	}); err != nil {
+		return err
+	}
+	if offload {
+		return m.settleAll(ctx)
+	}
+	return nil
+}
+
+func (m *Master) recommission(address string) error {
+	return m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+		left := slices.DeleteFunc(m.draining(&tx.State), func(a string) bool { return a == address })
+		tx.SetSetting(settingDraining, strings.Join(left, "\n"))
+		return nil
+	})
+}
+
+// Drain moves every region off a server before it is stopped. Regions that
+// have nowhere to go stay.
+func (m *Master) Drain(ctx context.Context, rs host.RegionServer) {
+	for r := range m.state().AllRegions() {
+		if r.Server == rs.Name() && r.State == pb.RegionState_OPEN {
+			if err := m.Move(ctx, r.Encoded, meta.ServerName{}); err != nil {
+				m.log.Warn("region stays on a server that stops", "region", r.Encoded, "server", rs.Name().String(), "err", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package master
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+)
+
+// How long results are kept, HBase's own figures: after finishing, and after a
+// client has read them.
+const (
+	keepResult     = 15 * time.Minute
+	keepReadResult = 5 * time.Minute
+)
+
+// maxResults bounds the results kept, whatever their age; the oldest go first.
+const maxResults = 10_000
+
+// answerWait is how long a submitting call waits for its procedure to end
+// before it answers with the id. A client polls at once and then after 100 ms,
+// so a procedure that ends within the wait costs two calls instead of three.
+const answerWait = 50 * time.Millisecond
+
+// Procedures remembers the results of procedures. It outlives a master, so
+// that a client polling across a failover finds its answer. Safe for
+// concurrent use.
+type Procedures struct {
+	nextID func() (uint64, error)
+	now    func() time.Time
+
+	mu     sync.Mutex
+	byID   map[uint64]*procedure
+	nonces map[[2]uint64]*procedure
+	purged time.Time
+}
+
+// NewProcedures makes an empty memory. nextID gives numbers never given
+// before, also in earlier processes.
+func NewProcedures(nextID func() (uint64, error), now func() time.Time) *Procedures {
+	return &Procedures{nextID: nextID, now: now, byID: map[uint64]*procedure{}, nonces: map[[2]uint64]*procedure{}}
+}
+
+// procedure is one run. Fields below mu are guarded by Procedures.mu.
+type procedure struct {
+	id        uint64
+	class     string
+	nonce     [2]uint64
+	submitted time.Time
+	// prepared is closed once the checks are done, done when all is.
+	prepared, done chan struct{}
+
+	isPrepared bool
+	prepareErr error
+	finished   bool
+	err        error
+	updated    time.Time
+	expires    time.Time
+}
+
+// begin makes a procedure, or gives the one that has the same nonce.
+func (ps *Procedures) begin(class string, group, nonce uint64) (p *procedure, old bool, err error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.purge()
+	key := [2]uint64{group, nonce}
+	if nonce != 0 {
+		if p := ps.nonces[key]; p != nil {
+			return p, true, nil
+		}
+	}
+	id, err := ps.nextID()
+	if err != nil {
+		return nil, false, err
+	}
+	now := ps.now()
+	p = &procedure{id: id, class: class, nonce: key, submitted: now, updated: now, prepared: make(chan struct{}), done: make(chan struct{})}
+	ps.byID[id] = p
+	if nonce != 0 {
+		ps.nonces[key] = p
+	}
+	return p, false, nil
+}
+
+// setPrepared says how the checks went; only the first call counts.
+func (ps *Procedures) setPrepared(p *procedure, err error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p.isPrepared {
+		return
+	}
+	p.isPrepared, p.prepareErr = true, err
+	close(p.prepared)
+}
+
+func (ps *Procedures) finish(p *procedure, err error) {
+	ps.setPrepared(p, err)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.finished, p.err, p.updated = true, err, ps.now()
+	p.expires = p.updated.Add(keepResult)
+	close(p.done)
+}
+
+// purge drops results that are too old or too many. Called with the lock held.
+func (ps *Procedures) purge() {
+	now := ps.now()
+	if len(ps.byID) <= maxResults && now.Sub(ps.purged).Abs() < time.Second {
+		return
+	}
+	ps.purged = now
+	drop := func(p *procedure) {
+		delete(ps.byID, p.id)
+		if ps.nonces[p.nonce] == p {
+			delete(ps.nonces, p.nonce)
+		}
+	}
+	for _, p := range ps.byID {
+		if p.finished && now.After(p.expires) {
+			drop(p)
+		}
+	}
+	if len(ps.byID) <= maxResults {
+		return
+	}
+	all := make([]*procedure, 0, len(ps.byID))
+	for _, p := range ps.byID {
+		if p.finished {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b *procedure) int { return cmp.Compare(a.id, b.id) })
+	// A tenth more than needed, so that not every submission sorts.
+	for _, p := range all[:min(len(all), len(ps.byID)-maxResults+maxResults/10)] {
+		drop(p)
+	}
+}
+
+// result answers getProcedureResult.
+func (ps *Procedures) result(id uint64) *pb.GetProcedureResultResponse {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.purge()
+	p := ps.byID[id]
+	if p == nil || p.finished && ps.now().After(p.expires) {
+		return &pb.GetProcedureResultResponse{State: pb.GetProcedureResultResponse_NOT_FOUND.Enum()}
+	}
+	r := &pb.GetProcedureResultResponse{
+		State:         pb.GetProcedureResultResponse_RUNNING.Enum(),
+		SubmittedTime: new(uint64(p.submitted.UnixMilli())),
+		LastUpdate:    new(uint64(p.updated.UnixMilli())),
+	}
+	if p.finished {
+		r.State = pb.GetProcedureResultResponse_FINISHED.Enum()
+		if p.err != nil {
+			r.Exception = foreign(asException(p.err))
+		}
+		if t := ps.now().Add(keepReadResult); t.Before(p.expires) {
+			p.expires = t
+		}
+	}
+	return r
+}
+
+func foreign(e *cells.Exception) *pb.ForeignExceptionMessage {
+	return &pb.ForeignExceptionMessage{
+		Source:           new("master"),
+		GenericException: &pb.GenericExceptionMessage{ClassName: new(e.Class), Message: new(e.Message)},
+	}
+}
+
+// list answers GetProcedures: what runs now.
+func (ps *Procedures) list() []*pb.Procedure {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	var out []*pb.Procedure
+	for _, p := range ps.byID {
+		if p.finished {
+			continue
+		}
+		out = append(out, &pb.Procedure{
+			ClassName: new("org.apache.hadoop.hbase.master.procedure." + p.class), ProcId: new(p.id),
+			SubmittedTime: new(uint64(p.submitted.UnixMilli())), LastUpdate: new(uint64(p.updated.UnixMilli())),
+			State: pb.ProcedureState_RUNNABLE.Enum(), Owner: new("holdfast"),
+		})
+	}
+	slices.SortFunc(out, func(a, b *pb.Procedure) int { return cmp.Compare(a.GetProcId(), b.GetProcId()) })
+	return out
+}
+
+// submit runs a procedure on the master's own time and gives its id. body
+// calls prepared once its checks have passed; an error before that is the
+// call's error, an error after it the procedure's. A procedure with the same
+// nonce is not run again.
+func (m *Master) submit(ctx context.Context, class string, group, nonce uint64, body func(ctx context.Context, prepared func()) error) (uint64, error) {
+	ps := m.cfg.Procedures
+	p, old, err := ps.begin(class, group, nonce)
+	if err != nil {
+		return 0, err
+	}
+	if !old && !m.goRun(func(ctx context.Context) {
+		err := body(ctx, func() { ps.setPrepared(p, nil) })
+		if d := m.cfg.Controls.procedureDelay(); err == nil && d > 0 {
+			err = wait(ctx, d)
+		}
+		if err == nil {
+			err = m.cfg.Controls.takeFailure(class)
+		}
+		ps.finish(p, err)
+		m.log.Debug("procedure ended", "id", p.id, "class", class, "err", err)
+	}) {
+		err := m.stopped()
+		ps.finish(p, err)
+		return 0, err
+	}
+	select {
+	case <-p.prepared:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	ps.mu.Lock()
+	err = p.prepareErr
+	ps.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	t := time.NewTimer(answerWait)
+	defer t.Stop()
+	select {
+	case <-p.done:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return p.id, nil
+}
+
+// await waits for a procedure's end and gives its error: what a client does by
+// polling.
+func (m *Master) await(ctx context.Context, id uint64) error {
+	ps := m.cfg.Procedures
+	ps.mu.Lock()
+	p := ps.byID[id]
+	ps.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	select {
+	case <-p.done:
+		ps.mu.Lock()
+		defer ps.mu.Unlock()
+		return p.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// wait waits for d or the context's end, whose error it gives.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

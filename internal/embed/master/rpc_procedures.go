@@ -1,0 +1,143 @@
+package master
+
+import (
+	"context"
+
+	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// execTimeout is the expected_timeout of ExecProcedure and Snapshot in
+// milliseconds: clients divide it by their number of retries to find how long
+// to sleep between two polls.
+const execTimeout = 60_000
+
+func (m *Master) addProcedures(s *rpcserver.Service) {
+	answer(m, s, "getProcedureResult", func(_ context.Context, q *pb.GetProcedureResultRequest) (*pb.GetProcedureResultResponse, error) {
+		return m.cfg.Procedures.result(q.GetProcId()), nil
+	})
+	answer(m, s, "GetProcedures", func(context.Context, *pb.GetProceduresRequest) (*pb.GetProceduresResponse, error) {
+		return &pb.GetProceduresResponse{Procedure: m.cfg.Procedures.list()}, nil
+	})
+	answer(m, s, "ListProcedures", func(context.Context, *pb.ListProceduresRequest) (*pb.ListProceduresResponse, error) {
+		return &pb.ListProceduresResponse{Procedure: m.cfg.Procedures.list()}, nil
+	})
+	answer(m, s, "GetLocks", func(context.Context, *pb.GetLocksRequest) (*pb.GetLocksResponse, error) {
+		return &pb.GetLocksResponse{}, nil
+	})
+	answer(m, s, "AbortProcedure", func(context.Context, *pb.AbortProcedureRequest) (*pb.AbortProcedureResponse, error) {
+		// HBase's own procedures refuse an abort just the same.
+		return &pb.AbortProcedureResponse{IsProcedureAborted: new(false)}, nil
+	})
+	exec := func(ctx context.Context, q *pb.ExecProcedureRequest) (*pb.ExecProcedureResponse, error) {
+		p := q.GetProcedure()
+		switch p.GetSignature() {
+		case "flush-table-proc":
+			n, err := parseTable(p.GetInstance())
+			if err != nil {
+				return nil, err
+			}
+			if err := m.flush(ctx, n); err != nil {
+				return nil, err
+			}
+		case "rolllog-proc":
+			// There is one log, and it rolls by itself.
+		default:
+			return nil, refuse(wire.ClassDoNotRetryIO, "The procedure is not registered: %s", p.GetSignature())
+		}
+		return &pb.ExecProcedureResponse{ExpectedTimeout: new(int64(execTimeout))}, nil
+	}
+	answer(m, s, "ExecProcedure", exec)
+	answer(m, s, "ExecProcedureWithRet", exec)
+	answer(m, s, "IsProcedureDone", func(_ context.Context, q *pb.IsProcedureDoneRequest) (*pb.IsProcedureDoneResponse, error) {
+		// ExecProcedure answers when the work is done.
+		return &pb.IsProcedureDoneResponse{Done: new(true), Snapshot: q.GetProcedure()}, nil
+	})
+}
+
+func (m *Master) addRest(s *rpcserver.Service) {
+	answer(m, s, "IsMasterRunning", func(context.Context, *pb.IsMasterRunningRequest) (*pb.IsMasterRunningResponse, error) {
+		return &pb.IsMasterRunningResponse{IsMasterRunning: new(true)}, nil
+	})
+	answer(m, s, "GetClusterStatus", m.getClusterStatus)
+	answer(m, s, "IsMasterInMaintenanceMode", func(context.Context, *pb.IsInMaintenanceModeRequest) (*pb.IsInMaintenanceModeResponse, error) {
+		return &pb.IsInMaintenanceModeResponse{InMaintenanceMode: new(false)}, nil
+	})
+	answer(m, s, "getSecurityCapabilities", func(context.Context, *pb.SecurityCapabilitiesRequest) (*pb.SecurityCapabilitiesResponse, error) {
+		return &pb.SecurityCapabilitiesResponse{Capabilities: []pb.SecurityCapabilitiesResponse_Capability{pb.SecurityCapabilitiesResponse_SIMPLE_AUTHENTICATION}}, nil
+	})
+	answer(m, s, "StopMaster", func(context.Context, *pb.StopMasterRequest) (*pb.StopMasterResponse, error) {
+		m.cfg.StopMaster()
+		return &pb.StopMasterResponse{}, nil
+	})
+	answer(m, s, "Shutdown", func(context.Context, *pb.ShutdownRequest) (*pb.ShutdownResponse, error) {
+		m.cfg.Shutdown()
+		return &pb.ShutdownResponse{}, nil
+	})
+	answer(m, s, "ClearDeadServers", func(_ context.Context, q *pb.ClearDeadServersRequest) (*pb.ClearDeadServersResponse, error) {
+		m.cfg.Servers.ForgetDead(serversIn(q.GetServerName()))
+		return &pb.ClearDeadServersResponse{}, nil
+	})
+	answer(m, s, "ListDecommissionedRegionServers", func(context.Context, *pb.ListDecommissionedRegionServersRequest) (*pb.ListDecommissionedRegionServersResponse, error) {
+		return &pb.ListDecommissionedRegionServersResponse{ServerName: m.decommissioned()}, nil
+	})
+	answer(m, s, "DecommissionRegionServers", func(ctx context.Context, q *pb.DecommissionRegionServersRequest) (*pb.DecommissionRegionServersResponse, error) {
+		return &pb.DecommissionRegionServersResponse{}, m.decommission(ctx, addressesOf(q.GetServerName()), q.GetOffload())
+	})
+	answer(m, s, "RecommissionRegionServer", func(ctx context.Context, q *pb.RecommissionRegionServerRequest) (*pb.RecommissionRegionServerResponse, error) {
+		return &pb.RecommissionRegionServerResponse{}, m.recommissionAndMove(ctx, q)
+	})
+	answer(m, s, "FlushMasterStore", func(ctx context.Context, _ *pb.FlushMasterStoreRequest) (*pb.FlushMasterStoreResponse, error) {
+		return &pb.FlushMasterStoreResponse{}, m.cfg.Store.Flush(ctx)
+	})
+	answer(m, s, "GetLogEntries", m.getLogEntries)
+	// What is not supported but can be listed has nothing to list.
+	answer(m, s, "ListReplicationPeers", func(context.Context, *pb.ListReplicationPeersRequest) (*pb.ListReplicationPeersResponse, error) {
+		return &pb.ListReplicationPeersResponse{}, nil
+	})
+	answer(m, s, "GetReplicationPeerModificationProcedures", func(context.Context, *pb.GetReplicationPeerModificationProceduresRequest) (*pb.GetReplicationPeerModificationProceduresResponse, error) {
+		return &pb.GetReplicationPeerModificationProceduresResponse{}, nil
+	})
+	answer(m, s, "GetQuotaStates", func(context.Context, *pb.GetQuotaStatesRequest) (*pb.GetQuotaStatesResponse, error) {
+		return &pb.GetQuotaStatesResponse{}, nil
+	})
+	answer(m, s, "GetSpaceQuotaRegionSizes", func(context.Context, *pb.GetSpaceQuotaRegionSizesRequest) (*pb.GetSpaceQuotaRegionSizesResponse, error) {
+		return &pb.GetSpaceQuotaRegionSizesResponse{}, nil
+	})
+	answer(m, s, "SetQuota", func(context.Context, *pb.SetQuotaRequest) (*pb.SetQuotaResponse, error) {
+		return nil, refuse(wire.ClassDoNotRetryIO, "java.lang.UnsupportedOperationException: quota support disabled")
+	})
+}
+
+// recommissionAndMove makes a server eligible again and moves the regions named
+// to it.
+func (m *Master) recommissionAndMove(ctx context.Context, q *pb.RecommissionRegionServerRequest) error {
+	names := serversIn([]*pb.ServerName{q.GetServerName()})
+	if err := m.recommission(names[0].Address()); err != nil {
+		return err
+	}
+	for _, p := range q.GetRegion() {
+		r, err := m.regionOf(p)
+		if err != nil {
+			return err
+		}
+		if err := m.Move(ctx, r.Encoded, names[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// getLogEntries answers the ring buffers of balancer decisions and rejections,
+// which are empty: this balancer has no costs to tell of.
+func (m *Master) getLogEntries(_ context.Context, q *pb.LogRequest) (*pb.LogEntry, error) {
+	class := q.GetLogClassName()
+	switch {
+	case hasSuffix(class, "BalancerDecisionsRequest"):
+		return &pb.LogEntry{LogClassName: new("org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$BalancerDecisionsResponse"), LogMessage: []byte{}}, nil
+	case hasSuffix(class, "BalancerRejectionsRequest"):
+		return &pb.LogEntry{LogClassName: new("org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$BalancerRejectionsResponse"), LogMessage: []byte{}}, nil
+	}
+	return nil, refuse(wire.ClassDoNotRetryIO, "Invalid request params: %s", class)
+}
