@@ -61,6 +61,24 @@ func CodecByClass(name string) (Codec, error) {
 	return CodecNone, NewRemoteError(ClassUnsupportedCellCodec, "unsupported: cell codec "+name)
 }
 
+// CodecByName reads a setting: KeyValueCodec (also when empty),
+// KeyValueCodecWithTags, none, or one of their Java classes.
+func CodecByName(name string) (Codec, error) {
+	switch name {
+	case "", "KeyValueCodec":
+		return KeyValueCodec, nil
+	case "KeyValueCodecWithTags":
+		return KeyValueCodecWithTags, nil
+	case "none":
+		return CodecNone, nil
+	}
+	c, err := CodecByClass(name)
+	if err != nil {
+		return c, malformed("setting", "unknown cell codec %q: use KeyValueCodec, KeyValueCodecWithTags or none", cutText(name, 128))
+	}
+	return c, nil
+}
+
 // A KeyValue is
 //
 //	i32 keyLen | i32 valueLen | key | value [ | u16 tagsLen | tags ]

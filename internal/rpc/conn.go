@@ -1,0 +1,394 @@
+package rpc
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// Conn is one connection, safe for concurrent use. See the package comment.
+type Conn struct {
+	addr string
+	settings
+	log    *slog.Logger
+	nc     net.Conn // what Close closes
+	stream net.Conn // nc, or TLS or SASL over it
+	reader *bufio.Reader
+	start  time.Time
+	idle   time.Duration
+
+	w     writer
+	calls calls
+	pool  sync.Pool // *pending
+
+	// lastReply and lastUse count nanoseconds since start; 0 = never.
+	lastReply atomic.Int64
+	lastHeard atomic.Int64
+	lastUse   atomic.Int64
+
+	idleTimer  *time.Timer
+	goroutines sync.WaitGroup
+	done       chan struct{} // closed once err is set
+	err        error         // written before done is closed
+}
+
+// calls are the calls that wait for an answer. Whoever takes one out of the
+// map ends it, so that it ends exactly once.
+type calls struct {
+	mu     sync.Mutex
+	byID   map[uint32]*pending // nil once the connection failed
+	lastID uint32
+	count  atomic.Int64 // len(byID), readable without the lock
+}
+
+// pending is a call on its way.
+type pending struct {
+	// done gets one value when the call is ended by someone else than Do.
+	// What is below is written before that.
+	done chan struct{}
+
+	id uint32 // under calls.mu
+
+	yield bool        // may be interrupted
+	timer *time.Timer // of Call.Timeout; kept for the next call
+
+	// start and end are the request's place in the byte stream; under writer.mu.
+	start, end uint64
+
+	exception *wire.RemoteError
+	result    []byte
+	cells     []byte
+	err       error
+	sent      bool // with err
+}
+
+// Call is one request and its answer. It must not be shared or changed while
+// Do runs.
+type Call struct {
+	// Method is the RPC's name, such as Get.
+	Method string
+	// Param is the request message. Required.
+	Param wire.Marshaler
+	// Result, if not nil, receives the answer's message; it is merged, so pass
+	// a fresh one.
+	Result wire.Unmarshaler
+	// Cells is a cell block in the connection's codec, not compressed.
+	Cells []byte
+	// Priority as HBase numbers it: 0 = the server decides, 200 = system table.
+	Priority uint32
+	// Attributes of the call; servers since 2.6 log them.
+	Attributes []*pb.NameBytesPair
+	// Trace is passed on to the server.
+	Trace *pb.RPCTInfo
+	// Timeout bounds the call besides the context, and costs less than a
+	// context of one's own; 0 = none. It ends with context.DeadlineExceeded.
+	Timeout time.Duration
+	// Yield lets Interrupt end the call.
+	Yield bool
+
+	// ResultCells is the answer's cell block, decompressed, in the connection's
+	// codec. It belongs to the caller.
+	ResultCells []byte
+	// Sent says, whatever Do returned, whether the server may have got the
+	// whole request.
+	Sent bool
+}
+
+// Do sends a request and waits for its answer. Errors are
+//
+//   - a *wire.RemoteError: the server's exception,
+//   - the context's cause, if ctx ended first,
+//   - a *ConnError: the connection failed, or the answer made no sense,
+//   - any other error: the request could not be encoded; nothing was sent.
+//
+// The deadline of ctx, in milliseconds, goes along as the request's timeout.
+func (c *Conn) Do(ctx context.Context, call *Call) error {
+	call.Sent, call.ResultCells = false, nil
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	req := wire.Request{
+		Method: call.Method, Param: call.Param, Priority: call.Priority, Cells: call.Cells,
+		Attributes: call.Attributes, Trace: call.Trace,
+	}
+	deadline, bounded := ctx.Deadline()
+	left := call.Timeout
+	if bounded {
+		if until := time.Until(deadline); left <= 0 || until < left {
+			left = until
+		}
+	}
+	if bounded || call.Timeout > 0 {
+		if left <= 0 {
+			return context.DeadlineExceeded
+		}
+		req.Timeout = uint32(min(max(left.Milliseconds(), 1), math.MaxInt32))
+	}
+	if len(call.Cells) > 0 {
+		if c.codec == wire.CodecNone {
+			return errors.New("cells for a connection without a cell codec")
+		}
+		if c.compress.Kind() != wire.NoCompression {
+			var err error
+			if req.Cells, err = c.compress.Compress(nil, call.Cells); err != nil {
+				return err
+			}
+		}
+	}
+
+	p := c.newPending()
+	p.yield = call.Yield
+	expired := p.arm(call.Timeout)
+	if err := c.send(ctx, expired, p, &req); err != nil {
+		c.release(p) // send ended the call by itself: nobody else knows p
+		return err
+	}
+	select {
+	case <-p.done:
+		return c.finish(p, call)
+	case <-ctx.Done():
+	case <-expired:
+	}
+	if c.calls.forget(p) {
+		call.Sent = !c.w.withdraw(p)
+		c.touch()
+		c.release(p)
+		return givenUp(ctx)
+	}
+	// Someone took it out of the map and is about to end it.
+	<-p.done
+	return c.finish(p, call)
+}
+
+// finish hands the outcome to the caller.
+func (c *Conn) finish(p *pending, call *Call) error {
+	exception, result, cells, err := p.exception, p.result, p.cells, p.err
+	call.Sent = err == nil || p.sent
+	c.release(p)
+	if err != nil {
+		return err
+	}
+	if exception != nil {
+		return exception
+	}
+	if call.Result != nil {
+		if err := call.Result.UnmarshalVT(result); err != nil {
+			return c.nonsense(&wire.FormatError{What: call.Method + " answer", Detail: err.Error()})
+		}
+	}
+	if len(cells) > 0 {
+		if call.ResultCells, err = c.compress.Decompress(nil, cells); err != nil {
+			return c.nonsense(err)
+		}
+	}
+	return nil
+}
+
+// nonsense reports an answer that cannot be read. The frames around it are
+// sound, so other calls go on.
+func (c *Conn) nonsense(err error) error { return &ConnError{Addr: c.addr, Cause: err, Sent: true} }
+
+func (c *Conn) newPending() *pending {
+	if p, ok := c.pool.Get().(*pending); ok {
+		return p
+	}
+	return &pending{done: make(chan struct{}, 1)}
+}
+
+// release gives a call back that ended and whose done is empty. It saves two
+// of a Get's five or six allocations.
+func (c *Conn) release(p *pending) {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	*p = pending{done: p.done, timer: p.timer}
+	c.pool.Put(p)
+}
+
+// register gives the call an id. It fails if the connection has.
+func (cs *calls) register(p *pending) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.byID == nil {
+		return false
+	}
+	for {
+		// Ids are Java ints: 31 bits, then from the start. 0 is left out, as it
+		// is what a header without an id reads as.
+		cs.lastID = (cs.lastID + 1) & math.MaxInt32
+		if _, taken := cs.byID[cs.lastID]; !taken && cs.lastID != 0 {
+			break
+		}
+	}
+	p.id = cs.lastID
+	cs.byID[p.id] = p
+	cs.count.Add(1)
+	return true
+}
+
+// take removes a call, nil if there is none of this id.
+func (cs *calls) take(id uint32) *pending {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	p := cs.byID[id]
+	if p != nil {
+		delete(cs.byID, id)
+		cs.count.Add(-1)
+	}
+	return p
+}
+
+// forget removes this very call; false if someone else took it.
+func (cs *calls) forget(p *pending) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.byID[p.id] != p {
+		return false
+	}
+	delete(cs.byID, p.id)
+	cs.count.Add(-1)
+	return true
+}
+
+// waiting says whether somebody waits for an answer of this id.
+func (cs *calls) waiting(id uint32) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.byID[id] != nil
+}
+
+// Addr is the server's host:port, as configured.
+func (c *Conn) Addr() string { return c.addr }
+
+// Codec is how cells of this connection are laid out.
+func (c *Conn) Codec() wire.Codec { return c.codec }
+
+// InFlight is the number of calls waiting for an answer.
+func (c *Conn) InFlight() int { return int(c.calls.count.Load()) }
+
+// LastReply is when the server last answered anything, or the zero time.
+func (c *Conn) LastReply() time.Time {
+	if at := c.lastReply.Load(); at > 0 {
+		return c.start.Add(time.Duration(at))
+	}
+	return time.Time{}
+}
+
+// Done is closed when the connection has failed or was closed.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err is why the connection failed, a *ConnError; nil while it lives.
+func (c *Conn) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// Close ends the connection and all its calls, which return a *ConnError with
+// ErrClosed, and waits until its goroutines are gone.
+func (c *Conn) Close() error {
+	c.fail(ErrClosed, false)
+	c.goroutines.Wait()
+	return nil
+}
+
+// touch notes that the connection is in use.
+func (c *Conn) touch() { c.lastUse.Store(int64(time.Since(c.start))) }
+
+// closeIfIdle runs from the idle timer.
+func (c *Conn) closeIfIdle() {
+	quiet := time.Since(c.start) - time.Duration(c.lastUse.Load())
+	wait := c.idle - quiet
+	if wait <= 0 {
+		if c.fail(ErrIdle, true) {
+			return
+		}
+		wait = c.idle // calls are under way; each renews lastUse when it ends
+	}
+	select {
+	case <-c.done:
+	default:
+		c.idleTimer.Reset(wait)
+	}
+}
+
+// fail ends the connection with its one cause and every call with it. With
+// ifIdle it does so only if there are no calls. It says whether the connection
+// is over.
+func (c *Conn) fail(cause error, ifIdle bool) bool {
+	c.w.mu.Lock()
+	c.calls.mu.Lock()
+	if c.calls.byID == nil {
+		c.calls.mu.Unlock()
+		c.w.mu.Unlock()
+		return true
+	}
+	if ifIdle && len(c.calls.byID) > 0 {
+		c.calls.mu.Unlock()
+		c.w.mu.Unlock()
+		return false
+	}
+	ended := c.calls.byID
+	c.calls.byID = nil
+	c.calls.count.Store(0)
+	c.calls.mu.Unlock()
+	reached := c.w.close()
+	c.err = &ConnError{Addr: c.addr, Cause: cause}
+	close(c.done)
+	c.w.mu.Unlock()
+
+	if c.idleTimer != nil {
+		c.idleTimer.Stop()
+	}
+	if err := c.nc.Close(); err != nil && c.log != nil && !errors.Is(err, net.ErrClosed) {
+		c.log.Debug("close connection", "addr", c.addr, "err", err)
+	}
+	if c.log != nil {
+		c.log.Debug("connection over", "addr", c.addr, "cause", cause, "calls", len(ended))
+	}
+	var refused *wire.RemoteError
+	if c.lastReply.Load() == 0 && errors.As(cause, &refused) {
+		// The server refused the connection header, so it never looked at a
+		// request.
+		reached = 0
+	}
+	sent := &ConnError{Addr: c.addr, Cause: cause, Sent: true}
+	for _, p := range ended {
+		p.err, p.sent = c.err, p.end <= reached
+		if p.sent {
+			p.err = sent
+		}
+		p.done <- struct{}{}
+	}
+	return true
+}
+
+// readError words the end of the stream.
+func readError(err error) error {
+	switch {
+	case err == io.EOF:
+		return ErrServerClosed
+	case err == io.ErrUnexpectedEOF:
+		return &closedWithinError{}
+	}
+	return err
+}
+
+// closedWithinError is ErrServerClosed in the middle of an answer.
+type closedWithinError struct{}
+
+func (*closedWithinError) Error() string { return "server closed the connection within an answer" }
+func (*closedWithinError) Unwrap() error { return ErrServerClosed }

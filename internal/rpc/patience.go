@@ -1,0 +1,74 @@
+package rpc
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// DialFailed marks the error for those who may not import this package.
+func (e *DialError) DialFailed() bool { return true }
+
+// MaybeSent is Sent, for those who may not import this package.
+func (e *ConnError) MaybeSent() bool { return e.Sent }
+
+// NotHBase marks the error for those who may not import this package.
+func (e *NotHBaseError) NotHBase() bool { return true }
+
+// Interrupt ends the calls in flight that have Yield set, with err, and leaves
+// the others and the connection alone. Their late answers are dropped.
+func (c *Conn) Interrupt(err error) {
+	var ended []*pending
+	c.calls.mu.Lock()
+	for id, p := range c.calls.byID {
+		if p.yield {
+			delete(c.calls.byID, id)
+			c.calls.count.Add(-1)
+			ended = append(ended, p)
+		}
+	}
+	c.calls.mu.Unlock()
+	for _, p := range ended {
+		p.err, p.sent = err, !c.w.withdraw(p)
+		p.done <- struct{}{}
+	}
+}
+
+// LastHeard is when the last bytes came from the server, or the time of the
+// connection. Unlike LastReply it moves while a long answer is on its way.
+func (c *Conn) LastHeard() time.Time { return c.start.Add(time.Duration(c.lastHeard.Load())) }
+
+// hearing is the stream as the reader sees it; it notes when bytes come.
+type hearing struct {
+	net.Conn
+	c *Conn
+}
+
+func (h *hearing) Read(b []byte) (int, error) {
+	n, err := h.Conn.Read(b)
+	if n > 0 {
+		h.c.lastHeard.Store(int64(time.Since(h.c.start)))
+	}
+	return n, err
+}
+
+// arm starts the clock of a call's Timeout; nil if it has none.
+func (p *pending) arm(d time.Duration) <-chan time.Time {
+	if d <= 0 {
+		return nil
+	}
+	if p.timer == nil {
+		p.timer = time.NewTimer(d)
+	} else {
+		p.timer.Reset(d)
+	}
+	return p.timer.C
+}
+
+// givenUp is the error of a call that was given up.
+func givenUp(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return context.DeadlineExceeded
+}
