@@ -16,6 +16,7 @@ const (
 	MatchNextCol                    // go to the next column (see SeekQualifier)
 	MatchNextRow                    // nothing more of this family in this row
 	MatchHint                       // go where the filter's NextCellHint says
+	MatchDone                       // nothing more of this family in any row: the filter is done
 )
 
 // Included says whether the cell is to be returned.
@@ -121,6 +122,9 @@ func (m *Matcher) SeekQualifier() []byte {
 
 // Match judges the next cell of the family.
 func (m *Matcher) Match(c *Cell) (Code, error) {
+	if m.filter != nil && m.filter.FilterAllRemaining() {
+		return MatchDone, nil
+	}
 	if m.qualifiers != nil && m.index >= len(m.qualifiers) {
 		return MatchNextRow, nil
 	}

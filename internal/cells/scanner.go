@@ -76,6 +76,10 @@ type familyScan struct {
 	// resume, if set, is a row ahead to which a filter's hint sent this family:
 	// rows before it are not looked at.
 	resume []byte
+	// done: the filter was done when a cell of this family came up. HBase ends
+	// the family's scanner then, for good; other families go on if the filter
+	// thinks otherwise in the next row.
+	done bool
 }
 
 // cellsPerClock is how many cells may be looked at between two questions to
@@ -253,7 +257,12 @@ func (s *Scanner) toNextRow() error {
 		return nil
 	}
 	var to []byte
+	open := false
 	for i := range s.families {
+		if s.families[i].done {
+			continue
+		}
+		open = true
 		r := s.families[i].resume
 		if r == nil {
 			return s.src.NextRow()
@@ -261,6 +270,10 @@ func (s *Scanner) toNextRow() error {
 		if to == nil || s.ahead(to, r) {
 			to = r
 		}
+	}
+	if !open {
+		s.done = true
+		return nil
 	}
 	return s.src.SeekRow(to, true)
 }
@@ -317,7 +330,7 @@ func (s *Scanner) peek() (*Cell, error) {
 		cmp := -1
 		for s.at < len(s.families) {
 			f := &s.families[s.at]
-			if f.resume == nil {
+			if f.resume == nil && !f.done {
 				if cmp = compareFamily(c.Family, f.name); cmp <= 0 {
 					break
 				}
@@ -496,6 +509,9 @@ func (s *Scanner) step(c *Cell, out *Cell) (taken bool, err error) {
 			err = s.src.SeekCell(f.name, c.Qualifier, 0, Minimum)
 		}
 	case MatchIncludeNextRow, MatchNextRow:
+		s.endFamily()
+	case MatchDone:
+		f.done = true
 		s.endFamily()
 	case MatchHint:
 		err = s.follow(f, c)
