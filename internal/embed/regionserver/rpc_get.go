@@ -1,0 +1,147 @@
+package regionserver
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// clientService is ClientService: data.
+func (s *Server) clientService() *rpcserver.Service {
+	svc := rpcserver.NewService("ClientService")
+	rpcserver.Handle(svc, "Get", s.get, rpcserver.Inline[*pb.GetRequest](true),
+		rpcserver.Describe(func(c *rpcserver.Call, in *pb.GetRequest) {
+			s.aim(c, in.GetRegion(), in.GetGet().GetRow())
+			if in.GetGet().GetExistenceOnly() {
+				c.Target.Detail = "exists"
+			}
+		}))
+	rpcserver.Handle(svc, "Mutate", s.mutate, rpcserver.Inline[*pb.MutateRequest](s.cfg.InlineWrites),
+		rpcserver.Describe(func(c *rpcserver.Call, in *pb.MutateRequest) {
+			s.aim(c, in.GetRegion(), in.GetMutation().GetRow())
+			c.Target.Detail = mutationDetail(in)
+		}))
+	rpcserver.Handle(svc, "Multi", s.multi, rpcserver.Describe(s.aimMulti))
+	rpcserver.Handle(svc, "Scan", s.scan, rpcserver.Inline[*pb.ScanRequest](true), rpcserver.Describe(s.aimScan))
+	rpcserver.Handle(svc, "ExecService", s.execService, rpcserver.Describe(func(c *rpcserver.Call, in *pb.CoprocessorServiceRequest) {
+		s.aim(c, in.GetRegion(), in.GetCall().GetRow())
+		c.Target.Detail = in.GetCall().GetServiceName() + "." + in.GetCall().GetMethodName()
+	}))
+	rpcserver.Handle(svc, "ExecRegionServerService", s.execServerService)
+	rpcserver.Handle(svc, "PrepareBulkLoad", func(context.Context, *rpcserver.Call, *pb.PrepareBulkLoadRequest) (*pb.PrepareBulkLoadResponse, error) {
+		return nil, errBulkLoad()
+	})
+	rpcserver.Handle(svc, "BulkLoadHFile", func(context.Context, *rpcserver.Call, *pb.BulkLoadHFileRequest) (*pb.BulkLoadHFileResponse, error) {
+		return nil, errBulkLoad()
+	})
+	rpcserver.Handle(svc, "CleanupBulkLoad", func(context.Context, *rpcserver.Call, *pb.CleanupBulkLoadRequest) (*pb.CleanupBulkLoadResponse, error) {
+		return nil, errBulkLoad()
+	})
+	return svc
+}
+
+func errBulkLoad() error {
+	return rpcserver.Unsupported("unsupported: bulk load (there are no HFiles here; write through Put or Multi)")
+}
+
+// aim says what a call is about: a region and perhaps a row.
+func (s *Server) aim(c *rpcserver.Call, spec *pb.RegionSpecifier, row []byte) {
+	t := &c.Target
+	if r := s.byName(spec.GetValue()); r != nil {
+		t.Table, t.Region, t.Any = r.table, r.Encoded, r
+	} else {
+		t.Table, t.Region = tableOfName(spec.GetValue())
+	}
+	if row != nil {
+		t.Rows, t.NumRows = [][]byte{row}, 1
+	}
+}
+
+// get is ClientService.Get.
+func (s *Server) get(ctx context.Context, c *rpcserver.Call, in *pb.GetRequest) (*pb.GetResponse, error) {
+	if err := s.checkOpen(); err != nil {
+		return nil, err
+	}
+	s.requests.Add(1)
+	r, err := s.enter(in.GetRegion())
+	if err != nil {
+		return nil, err
+	}
+	defer r.leave()
+	list, err := s.read(r, in.GetGet())
+	if err != nil {
+		return nil, err
+	}
+	if in.GetGet().GetExistenceOnly() {
+		return &pb.GetResponse{Result: &pb.Result{Exists: new(len(list) > 0), Stale: new(false)}}, nil
+	}
+	if c.Conn.CellBlocks() && c.Conn.Version().AtLeast(1, 3) {
+		c.TakeReplyCells(list)
+		return &pb.GetResponse{Result: blockResult(len(list))}, nil
+	}
+	return &pb.GetResponse{Result: inlineResult(list, false)}, nil
+}
+
+// read answers a Get on a region the caller is in.
+func (s *Server) read(r *region, g *pb.Get) ([]cells.Cell, error) {
+	q, err := getQuery(g)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkRange(g.GetRow(), "Get"); err != nil {
+		return nil, err
+	}
+	r.reads.Add(1)
+	if r.Virtual == nil {
+		list, err := r.Table.Get(g.GetRow(), q)
+		if err != nil {
+			return nil, r.explain(err)
+		}
+		return list, nil
+	}
+	src := cells.NewRowsSource(r.Virtual.Rows, r.Virtual.Compare, false)
+	defer src.Close()
+	sc, err := cells.NewScanner(src, r.Virtual.Schema(), cells.RowSpec(g.GetRow(), q), r.Virtual.Compare, s.now())
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	list, _, err := sc.Next(nil, &cells.Limits{})
+	return list, r.explain(err)
+}
+
+// contains says whether the row lies in the region.
+func (r *region) contains(row []byte) bool {
+	if r.Virtual != nil {
+		return true // one region each, without bounds
+	}
+	return bytes.Compare(row, r.Info.Start) >= 0 && (len(r.Info.End) == 0 || bytes.Compare(row, r.Info.End) < 0)
+}
+
+// checkRange refuses a row outside the region, for the operation named.
+func (r *region) checkRange(row []byte, op string) error {
+	if r.contains(row) {
+		return nil
+	}
+	return wire.NewRemoteError(wire.ClassWrongRegion, r.outOfRange(row, op))
+}
+
+func (r *region) outOfRange(row []byte, op string) string {
+	return "Requested row out of range for " + op + " on HRegion " + r.name +
+		", startKey='" + cells.Quote(r.Info.Start) + "', getEndKey()='" + cells.Quote(r.Info.End) +
+		"', row='" + cells.QuoteShort(row, 512) + "'"
+}
+
+// explain completes an error of the store with what only the region knows.
+func (r *region) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if x, ok := err.(*cells.Exception); ok {
+		return x.InRegion(r.name, "'"+r.table+"'")
+	}
+	return err
+}

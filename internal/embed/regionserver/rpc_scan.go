@@ -1,0 +1,392 @@
+package regionserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// minScanTime is the least time a scan gets before a heartbeat
+// (hbase.hregion.scan.minimum.time.limit, 10 ms).
+const minScanTime = 10 * time.Millisecond
+
+// aimScan says what a Scan call is about.
+func (s *Server) aimScan(c *rpcserver.Call, in *pb.ScanRequest) {
+	t := &c.Target
+	if in.ScannerId == nil {
+		s.aim(c, in.GetRegion(), nil)
+		t.Detail = "open"
+		if in.GetCloseScanner() {
+			t.Detail = "open and close"
+		}
+		lo, hi := in.GetScan().GetStartRow(), in.GetScan().GetStopRow()
+		if in.GetScan().GetReversed() {
+			lo, hi = hi, lo
+		}
+		t.Rows, t.Range, t.NumRows = [][]byte{notNil(lo), hi}, true, int(in.GetNumberOfRows())
+		return
+	}
+	switch {
+	case in.GetRenew():
+		t.Detail = "renew"
+	case in.GetCloseScanner():
+		t.Detail = "close"
+	default:
+		t.Detail = "next"
+	}
+	s.scanners.mu.Lock()
+	defer s.scanners.mu.Unlock()
+	if sc := s.scanners.open[in.GetScannerId()]; sc != nil {
+		t.Table, t.Region = sc.region.table, sc.region.Encoded
+		t.Rows, t.Range = [][]byte{sc.region.Info.Start, sc.region.Info.End}, true
+	}
+}
+
+// scan is ClientService.Scan.
+func (s *Server) scan(ctx context.Context, c *rpcserver.Call, in *pb.ScanRequest) (*pb.ScanResponse, error) {
+	if in.ScannerId == nil && in.Scan == nil {
+		return nil, wire.NewRemoteError(wire.ClassDoNotRetryIO, "Missing required input: scannerId or scan")
+	}
+	if err := s.checkOpen(); err != nil {
+		return nil, err
+	}
+	s.requests.Add(1)
+	rows := 1
+	switch {
+	case in.NumberOfRows != nil:
+		rows = int(int32(in.GetNumberOfRows()))
+	case in.GetCloseScanner():
+		rows = 0
+	}
+	out := &pb.ScanResponse{}
+	var sc *scanner
+	var err error
+	if in.ScannerId == nil {
+		if rows < 0 {
+			return nil, cells.IOException("Illegal Capacity: " + itoa(rows))
+		}
+		if sc, err = s.openScanner(in, out); err != nil {
+			return nil, err
+		}
+	} else {
+		out.ScannerId = new(in.GetScannerId())
+		sc, err = s.scanners.take(in.GetScannerId(), in.NextCallSeq, s.stillHere)
+		if errors.Is(err, errGone) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if in.GetRenew() {
+			s.scanners.give(sc)
+			return out, nil
+		}
+		if rows < 0 {
+			s.scanners.finish(sc, false)
+			return nil, cells.IOException("Illegal Capacity: " + itoa(rows))
+		}
+	}
+	return s.runScan(c, in, out, sc, rows)
+}
+
+// stillHere says whether a scanner's region is still the one served.
+func (s *Server) stillHere(r *region) error {
+	s.mu.RLock()
+	now := s.regions[r.Encoded]
+	s.mu.RUnlock()
+	if now == r {
+		return nil
+	}
+	return wire.NewRemoteError(wire.ClassNotServingRegion, "Region has changed on the scanner: regionName="+r.name)
+}
+
+// openScanner opens a scanner, busy, and fills the opening's part of the answer.
+func (s *Server) openScanner(in *pb.ScanRequest, out *pb.ScanResponse) (*scanner, error) {
+	r, err := s.enter(in.GetRegion())
+	if err != nil {
+		return nil, err
+	}
+	defer r.leave()
+	p := in.GetScan()
+	spec, err := scanSpec(p)
+	if err != nil {
+		return nil, err
+	}
+	schema := r.schema()
+	if err := spec.Validate(schema); err != nil {
+		return nil, r.explain(err)
+	}
+	if err := checkOnDemand(p, spec, schema); err != nil {
+		return nil, err
+	}
+	sc := &scanner{region: r, batch: int(max(int32(p.GetBatchSize()), 0)), needCursor: p.GetNeedCursorResult()}
+	if in.GetTrackScanMetrics() {
+		sc.meter = &meter{}
+		if spec.Filter != nil {
+			spec.Filter = &meteredFilter{spec.Filter, sc.meter}
+		}
+	}
+	if n := int64(p.GetMaxResultSize()); n > 0 {
+		sc.maxBytes = n
+	}
+	if r.Virtual != nil {
+		src := cells.NewRowsSource(r.Virtual.Rows, r.Virtual.Compare, spec.Reversed)
+		in, err := cells.NewScanner(src, schema, spec, r.Virtual.Compare, s.now())
+		if err != nil {
+			src.Close()
+			return nil, r.explain(err)
+		}
+		sc.in = &virtualScanner{in, src}
+	} else {
+		spec.Lower, spec.Upper = r.Info.Start, r.Info.End
+		in, err := r.Table.NewScan(spec, p.GetMvccReadPoint())
+		if err != nil {
+			return nil, r.explain(err)
+		}
+		sc.in = in
+	}
+	if err := s.scanners.add(sc); err != nil {
+		_ = sc.in.Close()
+		return nil, err
+	}
+	out.ScannerId = new(sc.id)
+	out.MvccReadPoint = new(sc.in.ReadPoint())
+	out.Ttl = new(uint32(s.cfg.ScannerLease.Milliseconds()))
+	return sc, nil
+}
+
+// runScan does what a call asks of a busy scanner.
+func (s *Server) runScan(c *rpcserver.Call, in *pb.ScanRequest, out *pb.ScanResponse, sc *scanner, rows int) (*pb.ScanResponse, error) {
+	page := page{s: s, c: c, in: in, out: out, sc: sc}
+	var err error
+	if rows > 0 {
+		err = page.fill(rows)
+	} else {
+		out.MoreResultsInRegion = new(true)
+	}
+	if err == nil && !c.Deadline.IsZero() && time.Now().After(c.Deadline) {
+		// Nobody waits for the answer, and the next call of this scanner would
+		// skip its rows.
+		err = wire.NewRemoteError(wire.ClassTimeoutIO, "Client deadline exceeded, cannot return results")
+	}
+	if err != nil {
+		s.scanners.finish(sc, false)
+		return nil, page.failed(err)
+	}
+	page.deliver()
+	if len(page.results) == 0 && sc.in.FilterDone() {
+		out.MoreResults = new(false)
+	}
+	if out.MoreResults == nil {
+		out.MoreResults = new(true)
+	}
+	if n := len(page.results); n > 0 {
+		sc.partialRow = nil
+		if last := page.results[n-1]; last.partial {
+			sc.partialRow = bytes.Clone(page.cells[last.from].Row)
+		}
+	}
+	if !out.GetMoreResults() || !out.GetMoreResultsInRegion() || in.GetCloseScanner() {
+		s.scanners.finish(sc, true)
+		return out, nil
+	}
+	if err := sc.in.Pause(); err != nil {
+		s.scanners.finish(sc, false)
+		return nil, page.failed(err)
+	}
+	s.scanners.give(sc)
+	return out, nil
+}
+
+// page is the answer of one call while it is collected.
+type page struct {
+	s       *Server
+	c       *rpcserver.Call
+	in      *pb.ScanRequest
+	out     *pb.ScanResponse
+	sc      *scanner
+	cells   []cells.Cell
+	results []span
+}
+
+// span is one Result: cells [from, to).
+type span struct {
+	from, to int
+	partial  bool
+}
+
+// fill collects up to rows Results: RSRpcServices.scan.
+func (p *page) fill(rows int) error {
+	sc, r := p.sc, p.sc.region
+	if !r.enter() {
+		return p.s.notHere(r.Encoded, r.name)
+	}
+	defer r.leave()
+	maxBytes := p.s.cfg.MaxResultBytes
+	if sc.maxBytes > 0 {
+		maxBytes = min(maxBytes, sc.maxBytes)
+	}
+	partials := p.in.GetClientHandlesPartials()
+	var expired func() bool
+	// A heartbeat may cut a row, so it takes a client that handles both.
+	if partials && p.in.GetClientHandlesHeartbeats() {
+		until := p.timeLimit()
+		expired = func() bool { return r.closing() || !time.Now().Before(until) }
+	} else {
+		expired = r.closing
+	}
+	limit := int(p.in.GetLimitOfRows())
+	complete := 0
+	var size int64
+	more := true
+	for len(p.results) < rows {
+		from := len(p.cells)
+		lim := cells.Limits{Batch: sc.batch, Bytes: max(maxBytes-size, 1), MidRow: partials, Expired: expired}
+		var state cells.State
+		var err error
+		p.cells, state, err = sc.in.Next(p.cells, &lim)
+		if err != nil {
+			return err
+		}
+		if r.closing() {
+			return p.s.notHere(r.Encoded, r.name)
+		}
+		more = state != cells.NoMoreRows
+		size += sizeOf(p.cells[from:])
+		if got := p.cells[from:]; len(got) > 0 {
+			// A partial Result whose row turns out to have had no more cells
+			// counts as a whole row once another begins.
+			last := sc.partialRow
+			if n := len(p.results); n > 0 {
+				last = nil
+				if p.results[n-1].partial {
+					last = p.cells[p.results[n-1].from].Row
+				}
+			}
+			if last != nil && !bytes.Equal(last, got[0].Row) {
+				if complete++; limit > 0 && complete >= limit {
+					p.cells = p.cells[:from]
+					p.out.MoreResults = new(false)
+					break
+				}
+			}
+			p.results = append(p.results, span{from, len(p.cells), state.MidRow()})
+			r.reads.Add(1)
+			if !state.MidRow() {
+				if complete++; limit > 0 && complete >= limit {
+					p.out.MoreResults = new(false)
+					break
+				}
+			}
+		} else if n := len(p.results); !more && n > 0 {
+			// Nothing came after what looked like a part of a row.
+			p.results[n-1].partial = false
+		}
+		full := size >= maxBytes
+		late := state == cells.TimeReached || state == cells.TimeReachedMidRow || expired()
+		if !more {
+			break
+		}
+		if late || full && len(p.results) == 0 {
+			p.out.HeartbeatMessage = new(true)
+			if sc.needCursor {
+				if row := sc.in.LastRow(); row != nil {
+					p.out.Cursor = &pb.Cursor{Row: bytes.Clone(row)}
+				}
+			}
+		}
+		if late || full {
+			break
+		}
+	}
+	p.out.MoreResultsInRegion = new(more)
+	if p.in.GetTrackScanMetrics() {
+		p.out.ScanMetrics = sc.meter.metrics(complete, size)
+	}
+	return nil
+}
+
+// timeLimit is when to answer with a heartbeat: after half of the smaller of
+// lease and the client's patience.
+func (p *page) timeLimit() time.Time {
+	now := time.Now()
+	d := p.s.cfg.ScannerLease
+	if !p.c.Deadline.IsZero() {
+		d = min(d, p.c.Deadline.Sub(now))
+	}
+	return now.Add(max(d/2, minScanTime))
+}
+
+// deliver puts the Results into the answer.
+func (p *page) deliver() {
+	p.out.Stale = new(false)
+	if !p.c.Conn.CellBlocks() {
+		for _, r := range p.results {
+			p.out.Results = append(p.out.Results, inlineResult(p.cells[r.from:r.to], r.partial))
+		}
+		return
+	}
+	if len(p.results) == 0 {
+		return
+	}
+	p.out.CellsPerResult = make([]uint32, len(p.results))
+	p.out.PartialFlagPerResult = make([]bool, len(p.results))
+	for i, r := range p.results {
+		p.out.CellsPerResult[i] = uint32(r.to - r.from)
+		p.out.PartialFlagPerResult[i] = r.partial
+	}
+	p.c.TakeReplyCells(p.cells)
+}
+
+// failed is the exception for an error inside a scan. The scanner is gone, so
+// clients are told to open another; only what must end the client's whole scan
+// goes out as it is.
+func (p *page) failed(err error) error {
+	x := rpcserver.ToRemote(p.sc.region.explain(err))
+	if x.DoNotRetry {
+		return x
+	}
+	if p.c.Conn.Version().AtLeast(1, 4) {
+		return wire.NewRemoteError(wire.ClassScannerReset, "Scanner is closed on the server-side: "+x.Error())
+	}
+	return wire.NewRemoteError(wire.ClassUnknownScanner, "Throwing UnknownScannerException to reset the client scanner state for clients older than 1.3.")
+}
+
+// meter counts for ScanMetrics.
+type meter struct {
+	seen int64 // rows a filter was shown
+}
+
+// meteredFilter counts the rows its filter is shown.
+type meteredFilter struct {
+	cells.Filter
+	meter *meter
+}
+
+func (f *meteredFilter) FilterRowKey(c *cells.Cell) (bool, error) {
+	f.meter.seen++
+	return f.Filter.FilterRowKey(c)
+}
+
+// metrics renders what was counted since the last call, of which complete rows
+// were given out.
+func (m *meter) metrics(complete int, size int64) *pb.ScanMetrics {
+	rows := int64(complete)
+	filtered := int64(0)
+	if m != nil && m.seen > rows {
+		filtered, rows = m.seen-rows, m.seen
+	}
+	if m != nil {
+		m.seen = 0
+	}
+	add := func(name string, n int64) *pb.NameInt64Pair { return &pb.NameInt64Pair{Name: new(name), Value: new(n)} }
+	return &pb.ScanMetrics{Metrics: []*pb.NameInt64Pair{
+		add("ROWS_SCANNED", rows), add("ROWS_FILTERED", filtered), add("BLOCK_BYTES_SCANNED", size),
+	}}
+}
