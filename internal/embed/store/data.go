@@ -84,20 +84,3 @@ func (s *Store) CopyData(ctx context.Context, from, to uint32) (err error) {
 	}
 	return s.failure()
 }
-
-// MajorCompact removes what no reader can see any more in the rows
-// [start, end) (empty: open), as HBase's major compaction does, but keeps what
-// scanners now open may return. families nil means all.
-func (t *Table) MajorCompact(ctx context.Context, start, end []byte, families [][]byte) error {
-	return nil
-}
-
-// DropFamilies removes every cell of the families given.
-func (t *Table) DropFamilies(ctx context.Context, families [][]byte) error { return nil }
-
-// SizeBytes estimates the bytes the rows [start, end) take on disk.
-func (t *Table) SizeBytes(start, end []byte) uint64 { return 0 }
-
-// MidRow finds a row that halves the range [start, end) by size; nil if there
-// are not two rows to part.
-func (t *Table) MidRow(start, end []byte) ([]byte, error) { return nil, nil }
