@@ -79,7 +79,8 @@ func (k *connector) pause(lap int) time.Duration {
 	if left := time.Until(k.deadline); left > 0 {
 		top = min(top, left/10)
 	}
-	const least = 20 * time.Millisecond // a lap of refusals takes no time at all
+	// A lap of refusals takes no time at all, and the closer the deadline the shorter the tenth: neither may become a storm.
+	least := min(time.Duration(lap+1)*20*time.Millisecond, 250*time.Millisecond)
 	return least + time.Duration(k.cfg.Rand()*float64(max(top-least, 0)))
 }
 
@@ -330,11 +331,13 @@ func (k *connector) exchange(s *socket, began time.Time) (*established, error) {
 	mark := w.BeginFrame()
 	req.Encode(&w)
 	w.EndFrame(mark)
-	if _, err := s.nc.Write(w.Bytes()); err != nil {
-		return nil, err
-	}
+	_, werr := s.nc.Write(w.Bytes())
+	// Even if the peer has hung up already, what it said before tells a ZooKeeper from something else.
 	// A ConnectResponse has 37 bytes, or 36 from a server before 3.4; whatever announces much more is something else.
 	frame, err := jute.ReadFrame(s.br, 256)
+	if fe := (*jute.FrameError)(nil); werr != nil && !errors.As(err, &fe) {
+		return nil, werr
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,11 @@ func (e *OpError) Error() string {
 	if e.Answered || errors.As(e.Err, &pe) {
 		return b.String()
 	}
-	fmt.Fprintf(&b, " after %v; %v, session %v", e.Waited.Round(time.Millisecond), e.State, e.Budget)
+	fmt.Fprintf(&b, " after %v; %v, ", e.Waited.Round(time.Millisecond), e.State)
+	if e.Budget.Verdict != NoSession {
+		b.WriteString("session ")
+	}
+	b.WriteString(e.Budget.String())
 	if e.MaybeApplied {
 		fmt.Fprintf(&b, "; it was sent to %s and may have been applied", e.Host)
 	}
