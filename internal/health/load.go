@@ -38,6 +38,10 @@ func (s *Server) Acquire(ctx context.Context) error {
 	})
 }
 
+// TryAcquire is Acquire without waiting: false if the server is down or has
+// its fill.
+func (s *Server) TryAcquire() bool { return s.Usable() && s.limit.try() }
+
 // Release ends what Acquire began. took is the time the call took on the wire,
 // used only for OK.
 func (s *Server) Release(r Result, took time.Duration) {

@@ -2,61 +2,186 @@ package session
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-hbase/holdfast/internal/health"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/registry"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 )
 
 // Core is one client's machinery. Safe for concurrent use.
-type Core struct{}
+type Core struct {
+	cfg      Config
+	registry registry.Registry
+	owned    bool // the registry is ours to close
+	servers  *health.Table
+	routes   *route.Cache
+	master   masterFinder
+	tokens   *retry.Tokens
+
+	nonceGroup uint64
+	nonces     atomic.Uint64
+
+	// ctx is the root of all shared work: dials, pings, lookups.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu     sync.Mutex // guards closed against wg.Add after wg.Wait
+	closed bool
+	wg     sync.WaitGroup
+}
 
 // Open checks the configuration and makes a Core. It does not need the cluster
-// to be reachable: the first call finds out.
-func Open(ctx context.Context, cfg Config) (*Core, error) { return nil, errUnfinished }
+// to be reachable: the first call finds out. ctx lends its values to the
+// Core's own work, which goes on when ctx ends.
+func Open(ctx context.Context, cfg Config) (*Core, error) {
+	addr, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	c := &Core{cfg: cfg, registry: cfg.Registry, tokens: retry.NewTokens()}
+	if c.registry == nil {
+		if c.registry, err = openRegistry(addr, &c.cfg); err != nil {
+			return nil, err
+		}
+		c.owned = true
+	}
+	var seed [16]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return nil, fmt.Errorf("nonce group: %w", err)
+	}
+	c.nonceGroup = binary.BigEndian.Uint64(seed[:8])
+	c.nonces.Store(binary.BigEndian.Uint64(seed[8:]))
+
+	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	c.master.core = c
+	c.servers = health.New(health.Config{
+		Probe:       c.probe,
+		Attach:      func(s *health.Server) any { return newPeer(c, s) },
+		Changed:     c.serverChanged,
+		MaxInFlight: c.cfg.MaxInFlight,
+		Logger:      c.cfg.Logger,
+	})
+	c.routes = route.New(route.Config{
+		Source: metaReader{c}, Servers: c.servers, Logger: c.cfg.Logger, Rand: c.cfg.Rand,
+		Locator: func(ctx context.Context) (meta.ServerName, error) {
+			server, err := c.registry.MetaLocation(ctx)
+			if err != nil {
+				err = &RegistryError{What: "server of hbase:meta", Registry: c.registry.String(), Err: err}
+			}
+			return server, err
+		},
+	})
+	return c, nil
+}
+
+func openRegistry(addr *registry.Address, cfg *Config) (registry.Registry, error) {
+	if addr.Kind == registry.RPC {
+		return registry.OpenRPC(registry.RPCConfig{
+			Endpoints: addr.Servers, User: cfg.User, RealUser: cfg.RealUser, Fanout: cfg.fanout,
+			ConnectTimeout: cfg.ConnectTimeout, IdleTimeout: cfg.IdleTimeout, Dial: cfg.Dial, Logger: cfg.Logger,
+		})
+	}
+	return registry.OpenZooKeeper(registry.ZooKeeperConfig{
+		Servers: addr.Servers, ZNodeParent: addr.ZNodeParent, SessionTimeout: cfg.SessionTimeout,
+		Dial: cfg.Dial, Logger: cfg.Logger,
+	})
+}
+
+// serverChanged spreads the news about a server's state.
+func (c *Core) serverChanged(s *health.Server, from, to health.State, cause error) {
+	switch to {
+	case health.Down:
+		// Those who may repeat their request need not wait for the answer of a
+		// silent server: they look for the region elsewhere, or wait until it
+		// goes on.
+		peerOf(s).interrupt(s.Err())
+		c.routes.ServerDown(s)
+	case health.Dead:
+		peerOf(s).interrupt(s.Err())
+		c.routes.ServerDown(s)
+		// Closing waits for the connections' goroutines, and this one may hold
+		// up others; what was in flight gets its error from the close.
+		c.spawn(peerOf(s).close)
+	case health.Healthy:
+		if from != health.Suspect {
+			c.routes.ServerUp(s)
+		}
+	}
+}
+
+// rpcConfig describes a connection.
+func (c *Core) rpcConfig(addr, service string) rpc.Config {
+	return rpc.Config{
+		Addr: addr, Service: service,
+		EffectiveUser: c.cfg.User, RealUser: c.cfg.RealUser,
+		Compression:    c.cfg.Compressor,
+		Dial:           c.cfg.Dial,
+		ConnectTimeout: c.cfg.ConnectTimeout, IdleTimeout: c.cfg.IdleTimeout,
+		Logger: c.cfg.Logger,
+	}
+}
+
+// spawn runs f on a goroutine that Close waits for; false if closed.
+func (c *Core) spawn(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.wg.Go(f)
+	return true
+}
 
 // Close ends every call with ErrClosed, closes the connections, and returns
 // when no goroutine of the Core is left.
-func (c *Core) Close() error { return nil }
-
-// CallRegion performs one operation on the region that holds the call's row.
-func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (Answer, error) {
-	return Answer{}, errUnfinished
-}
-
-// CallRoute makes exactly one attempt on the region of r: no lookup, no retry.
-// Routes and health learn of a failure as in CallRegion. The error is an
-// *AttemptError, so that the caller (a scanner) can decide what to do next.
-func (c *Core) CallRoute(ctx context.Context, r *route.Route, call *RegionCall) (Answer, error) {
-	return Answer{}, errUnfinished
-}
-
-// Batch performs the items, grouped by server and region, and gives one
-// outcome per item, in the order of the items.
-func (c *Core) Batch(ctx context.Context, table meta.TableName, items []Item) []Outcome { return nil }
-
-// CallMaster performs a call on the active master, finding it again whenever
-// it has changed.
-func (c *Core) CallMaster(ctx context.Context, call *ServerCall) (Answer, error) {
-	return Answer{}, errUnfinished
-}
-
-// CallServer performs a call on one server, without looking for another.
-func (c *Core) CallServer(ctx context.Context, server meta.ServerName, call *ServerCall) (Answer, error) {
-	return Answer{}, errUnfinished
+func (c *Core) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		c.wg.Wait()
+		return nil
+	}
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel() // ends dials, pings and, through their watchers, connections
+	c.routes.Close()
+	c.servers.Close()
+	c.wg.Wait()
+	if c.owned {
+		return c.registry.Close()
+	}
+	return nil
 }
 
 // Routes gives the cache of routes.
-func (c *Core) Routes() *route.Cache { return nil }
+func (c *Core) Routes() *route.Cache { return c.routes }
 
 // Servers gives the servers met so far.
-func (c *Core) Servers() *health.Table { return nil }
+func (c *Core) Servers() *health.Table { return c.servers }
 
-// NonceGroup is this client's nonce group; NewNonce gives a fresh nonce (never
-// 0) within it.
-func (c *Core) NonceGroup() uint64 { return 0 }
+// Registry gives the registry.
+func (c *Core) Registry() registry.Registry { return c.registry }
+
+// Config gives the effective configuration; see Config.Effective.
+func (c *Core) Config() Config { return c.cfg }
+
+// NonceGroup is this client's nonce group: random, so that two clients cannot
+// take each other's requests for repetitions.
+func (c *Core) NonceGroup() uint64 { return c.nonceGroup }
 
 // NewNonce gives a fresh nonce within NonceGroup, never 0.
-func (c *Core) NewNonce() uint64 { return 0 }
-
-var errUnfinished = ErrUnsupported
+func (c *Core) NewNonce() uint64 {
+	for {
+		if n := c.nonces.Add(1); n != 0 {
+			return n
+		}
+	}
+}

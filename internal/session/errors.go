@@ -10,6 +10,9 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 )
 
+// errNoServer: the route was made from a meta row that names no server.
+var errNoServer = errors.New("hbase:meta names no server for the region")
+
 // ErrClosed ends every call of a Core that has been closed.
 var ErrClosed = errors.New("client closed")
 
@@ -42,16 +45,24 @@ func (e *SilentError) Error() string {
 	return s
 }
 
-// MasterError says that the active master could not be found.
-type MasterError struct{ Err error }
+// RegistryError says that the registry could not tell where something is.
+type RegistryError struct {
+	// What was asked for: "active master", "hbase:meta".
+	What string
+	// Registry is its address.
+	Registry string
+	Err      error
+}
 
-func (e *MasterError) Error() string { return "find the active master: " + e.Err.Error() }
+func (e *RegistryError) Error() string {
+	return "find the " + e.What + " through " + e.Registry + ": " + e.Err.Error()
+}
 
 // Unwrap gives the registry's error.
-func (e *MasterError) Unwrap() error { return e.Err }
+func (e *RegistryError) Unwrap() error { return e.Err }
 
 // LocateFailed tells retry.Classify that nothing was sent, and whether asking
 // again can help.
-func (e *MasterError) LocateFailed() (final bool, retryAfter time.Duration) {
-	return registry.Permanent(e.Err), 0
+func (e *RegistryError) LocateFailed() (final bool, retryAfter time.Duration) {
+	return registry.Permanent(e.Err) || errors.Is(e.Err, registry.ErrClosed), 0
 }

@@ -1,0 +1,561 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/health"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
+	"github.com/holdfast-hbase/holdfast/internal/route"
+)
+
+// locateSlice is how long the items of a batch that are located together wait
+// for the slowest of them; the located ones then go ahead. It doubles with
+// each try.
+const locateSlice = 100 * time.Millisecond
+
+var (
+	// errNoResult: the server answered the request but not this action.
+	errNoResult = errors.New("the server gave no result for this action")
+	// errLost guards the loop's own books: every open item is waiting, being
+	// located or in flight.
+	errLost = errors.New("the batch lost track of this action")
+)
+
+// batch is a Batch on its way: an event loop on the caller's goroutine. Items
+// wait, are being located, or are in flight; whatever comes back is judged by
+// the same table as single calls, and only failed items go round again, each
+// when its own pause is over. The other goroutines touch nothing of it but
+// what they were given.
+type batch struct {
+	op
+	tableName meta.TableName
+	items     []Item
+	out       []Outcome
+	state     []itemState
+
+	open    int   // items without an outcome
+	queue   []int // those that wait, in row order
+	flights int   // goroutines whose event is still to come
+	events  chan event
+	tries   int // of locating
+
+	// again collects what an event leaves to be tried again, until settle.
+	again []retrial
+	// told is the last evidence handed on, so that a thousand actions of one
+	// region that fail alike count once.
+	told evidence
+}
+
+// itemState is what the loop remembers of an item.
+type itemState struct {
+	at        retry.Attempt
+	attempts  int
+	counted   int // against MaxAttempts
+	free      bool
+	done      bool
+	maybe     bool // some attempt may have been executed
+	class     retry.Class
+	notBefore time.Time
+	srv       *health.Server // of the last attempt
+	route     *route.Route
+	err       error // the last failure
+	after     time.Duration
+}
+
+type retrial struct {
+	item int
+	d    retry.Decision
+}
+
+type evidence struct {
+	route *route.Route
+	rule  string
+	err   error
+}
+
+// event is the end of a goroutine: a chunk that was sent, or rows located.
+type event struct {
+	flight bool
+	chunk  *chunk
+	items  []int
+	routes []*route.Route
+	errs   []error
+	ended  bool // locating ran into its slice of time
+}
+
+// Batch performs the items, grouped by server and region, and gives one
+// outcome per item, in the order of the items. Items of one region are sent in
+// that order; between regions there is no order. It returns when every item
+// has its outcome: at the latest when the context or the operation's time
+// ends. Errors are *retry.Error.
+func (c *Core) Batch(ctx context.Context, table meta.TableName, items []Item) []Outcome {
+	if len(items) == 0 {
+		return nil
+	}
+	b := &batch{
+		tableName: table, items: items,
+		out: make([]Outcome, len(items)), state: make([]itemState, len(items)),
+		open: len(items), queue: make([]int, len(items)), events: make(chan event),
+	}
+	// Attempts are bounded per item, not for the whole.
+	b.start(c, ctx, retry.Config{Op: "batch", Table: table, MaxAttempts: math.MaxInt})
+	defer b.end()
+	b.method, b.table = "Multi", table.String()
+	for i := range items {
+		b.queue[i] = i
+		b.state[i].at.Idempotency = items[i].Idempotency
+	}
+	b.sort()
+	b.run()
+	return b.out
+}
+
+func (b *batch) sort() {
+	byRow := func(i, j int) int { return bytes.Compare(b.items[i].Row, b.items[j].Row) }
+	if !slices.IsSortedFunc(b.queue, byRow) {
+		slices.SortStableFunc(b.queue, byRow)
+	}
+}
+
+func (b *batch) run() {
+	for b.open > 0 || b.flights > 0 {
+		if len(b.queue) > 0 {
+			if b.spent() {
+				b.failWaiting()
+			} else if ready := b.ready(); len(ready) > 0 {
+				b.dispatch(ready)
+				continue
+			}
+		}
+		switch {
+		case len(b.queue) > 0:
+			b.rest()
+		case b.flights > 0:
+			b.handle(<-b.events)
+		default:
+			for i := range b.items {
+				b.finish(i, &retry.Error{Op: b.name, Table: b.tableName}, errLost)
+			}
+		}
+	}
+	b.budget.Succeeded()
+}
+
+// spent says whether no more attempts may be begun.
+func (b *batch) spent() bool {
+	return b.core.ctx.Err() != nil || b.ctx.Err() != nil || b.budget.Remaining() <= 0
+}
+
+// failWaiting ends everything that waits: time is up, or the caller has left.
+func (b *batch) failWaiting() {
+	var err error
+	if b.ctx.Err() != nil {
+		err = b.budget.Canceled(b.ctx)
+	} else {
+		err = b.budget.Exhausted()
+	}
+	for _, i := range b.queue {
+		b.finish(i, err, b.state[i].err)
+	}
+	b.queue = nil
+}
+
+// ready takes the items whose pause is over from those that wait. They stay in
+// row order.
+func (b *batch) ready() []int {
+	now := time.Now()
+	is := func(i int) bool {
+		s := &b.state[i]
+		return !now.Before(s.notBefore) || s.class == retry.ServerDown && s.srv != nil && s.srv.Usable()
+	}
+	n := 0
+	for _, i := range b.queue {
+		if is(i) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	ready, rest := make([]int, 0, n), make([]int, 0, len(b.queue)-n)
+	for _, i := range b.queue {
+		if is(i) {
+			ready = append(ready, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	b.queue = rest
+	return ready
+}
+
+// rest blocks until the first of those who wait may go on, or something comes
+// back.
+func (b *batch) rest() {
+	first := &b.state[b.queue[0]]
+	for _, i := range b.queue[1:] {
+		if s := &b.state[i]; s.notBefore.Before(first.notBefore) {
+			first = s
+		}
+	}
+	var up <-chan struct{}
+	if first.class == retry.ServerDown && first.srv != nil {
+		up = first.srv.Up()
+	}
+	began := time.Now()
+	d := first.notBefore.Sub(began)
+	if b.flights == 0 {
+		// Only this pause is between us and the next attempt. Its error is
+		// found again by spent.
+		_ = b.budget.WaitFor(b.op.waiting(), first.class, d, up)
+		if o := b.core.cfg.Observer; o != nil {
+			o.Wait(WaitEvent{Op: b.name, Class: first.class.String(), Start: began, Took: time.Since(began)})
+		}
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case e := <-b.events:
+		b.handle(e)
+	case <-up:
+	case <-timer.C:
+	case <-b.op.waiting().Done():
+	}
+}
+
+// dispatch sends the items whose route is known and has the others located.
+func (b *batch) dispatch(ready []int) {
+	routes := make([]*route.Route, len(ready))
+	missing := 0
+	var r *route.Route
+	for k, i := range ready {
+		row := b.items[i].Row
+		if r == nil || !r.Contains(row) || !r.Valid() {
+			r = b.core.routes.Lookup(b.tableName, row)
+		}
+		if routes[k] = r; r == nil {
+			missing++
+		}
+	}
+	if missing > 0 {
+		b.locateMissing(ready, routes, missing)
+	}
+	b.sendAll(ready, routes)
+}
+
+// locateMissing starts the lookup of those that have no route.
+func (b *batch) locateMissing(ready []int, routes []*route.Route, missing int) {
+	items, rows := make([]int, 0, missing), make([][]byte, 0, missing)
+	for k, i := range ready {
+		if routes[k] == nil {
+			items, rows = append(items, i), append(rows, b.items[i].Row)
+		}
+	}
+	// Location must not eat the batch: half of what is left at most.
+	slice := min(locateSlice<<min(b.tries, 10), max(b.budget.Remaining()/2, time.Millisecond))
+	b.tries++
+	waiting, cache, table := b.op.waiting(), b.core.routes, b.tableName
+	b.spawn(func() event {
+		ctx, cancel := context.WithTimeout(waiting, slice)
+		defer cancel()
+		found, errs := cache.LocateMany(ctx, table, rows)
+		return event{items: items, routes: found, errs: errs, ended: ctx.Err() != nil}
+	})
+}
+
+// spawn runs f on a goroutine of its own, whose event run waits for.
+func (b *batch) spawn(f func() event) {
+	b.flights++
+	go func() {
+		e := f()
+		e.flight = true
+		b.events <- e
+	}()
+}
+
+// sendAll groups the items that have a route and sends them.
+func (b *batch) sendAll(ready []int, routes []*route.Route) {
+	heads := chunks(b.items, ready, routes, &b.core.cfg)
+	b.op.waiting() // made here, since exchange runs elsewhere
+	for n, c := range heads {
+		// The error would be the deadline's, which spent sees too.
+		_ = b.budget.Attempt(peerOf(c.srv).name, "")
+		if n == len(heads)-1 && b.flights == 0 && len(b.queue) == 0 {
+			b.handle(b.exchange(c)) // nothing else to do meanwhile
+			return
+		}
+		b.spawn(func() event { return b.exchange(c) })
+	}
+}
+
+// exchange sends one chunk. It may run on a goroutine of its own: it reads the
+// batch's fixed fields and the items of the chunk, and writes to the chunk.
+func (b *batch) exchange(c *chunk) event {
+	param, block := c.request(b.items, b.core.nonceGroup)
+	q := request{service: ClientService, method: "Multi", param: param, cells: block, result: &c.resp, yield: !c.unsafe}
+	limit := b.core.cfg.RPCTimeout
+	if c.unsafe {
+		limit = 0
+	}
+	if b.tableName.IsSystem() {
+		q.priority = systemPriority
+	}
+	if c.err = c.srv.Err(); c.err == nil {
+		var cn *conn
+		if cn, c.err = peerOf(c.srv).get(b.slow, q.service); c.err == nil {
+			c.err = b.core.exchange(b.ctx, b.slow, c.srv, cn, &q, b.budget.AttemptTimeout(limit), &c.x)
+		}
+	}
+	if o := b.core.cfg.Observer; o != nil && c.x.tried {
+		e := AttemptEvent{
+			Op: b.name, Method: q.method, Table: b.table, Server: peerOf(c.srv).name,
+			Attempt: b.state[c.parts[0].items[0]].attempts + 1, Start: c.x.began, Took: c.x.took, Sent: c.x.sent, Err: c.err,
+		}
+		if len(c.parts) == 1 {
+			e.Region = c.parts[0].route.Encoded()
+		}
+		if c.err != nil {
+			d := retry.Classify(c.err, retry.Attempt{})
+			e.Decision = d.Rule + ": " + d.Action()
+		}
+		o.Attempt(e)
+	}
+	return event{chunk: c}
+}
+
+// handle takes in what came back.
+func (b *batch) handle(e event) {
+	if e.flight {
+		b.flights--
+	}
+	if e.chunk == nil {
+		b.located(e)
+		return
+	}
+	c := e.chunk
+	if next := c.next; next != nil {
+		b.spawn(func() event { return b.exchange(next) })
+	}
+	b.answered(c)
+}
+
+// located sends what was found and puts the rest back.
+func (b *batch) located(e event) {
+	found := false
+	for k, i := range e.items {
+		err := e.errs[k]
+		switch {
+		case err == nil:
+			found = true
+		case e.ended && !b.spent() && errors.Is(err, context.DeadlineExceeded):
+			// Only its slice of time was over. It goes on at once, since
+			// locating is waiting.
+			s := &b.state[i]
+			s.err, s.class, s.notBefore = err, retry.NoWait, time.Time{}
+			b.queue = append(b.queue, i)
+		default:
+			b.failed(i, nil, nil, err, false)
+		}
+	}
+	b.settle()
+	if found {
+		b.sendAll(e.items, e.routes)
+	}
+}
+
+// answered takes in the outcome of a chunk.
+func (b *batch) answered(c *chunk) {
+	if c.x.tried {
+		for _, p := range c.parts {
+			for _, i := range p.items {
+				s := &b.state[i]
+				s.attempts++
+				if !s.free {
+					s.counted++
+				}
+				s.free = false
+			}
+		}
+	}
+	err := c.err
+	if err == nil {
+		err = c.answers(b.items, func(p *part, i int, a answer) {
+			if a.err != nil {
+				b.failed(i, c, p, a.err, true)
+				return
+			}
+			b.out[i] = Outcome{Results: a.results, Processed: a.processed, Attempts: b.state[i].attempts}
+			b.state[i].done = true
+			b.open--
+		})
+		if err == nil {
+			b.settle()
+			return
+		}
+		// The answer cannot be read to its end: as good as lost.
+		err = &rpcAnswerError{err}
+	}
+	for k := range c.parts {
+		p := &c.parts[k]
+		for _, i := range p.items {
+			if s := &b.state[i]; !s.done && !b.trying(i) {
+				b.failed(i, c, p, err, c.x.sent)
+			}
+		}
+	}
+	b.settle()
+}
+
+// trying says whether failed has seen the item in this event already.
+func (b *batch) trying(i int) bool {
+	return slices.ContainsFunc(b.again, func(r retrial) bool { return r.item == i })
+}
+
+// failed judges one item's failure and hands on the evidence.
+func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
+	s := &b.state[i]
+	at := s.at
+	if !sent {
+		at.Idempotency = retry.Safe
+	}
+	if c == nil || s.srv != c.srv {
+		at.Busy = 0
+	}
+	d := retry.Classify(err, at)
+	if !sent {
+		d.MaybeApplied = false
+	}
+	s.err, s.after = err, b.budget.Elapsed()
+	s.maybe = s.maybe || d.MaybeApplied
+	s.free = d.Free
+	s.at.Busy = 0
+	if d.Server == retry.Overloaded {
+		s.at.Busy = at.Busy + 1
+	}
+	if d.Rule == retry.RuleUnknownClass {
+		s.at.Unknown++
+	}
+	if d.Route == retry.Replace {
+		s.at.Hints++
+	}
+	if p != nil {
+		s.srv, s.route = c.srv, p.route
+		if now := (evidence{p.route, d.Rule, nil}); c.err != nil || b.told != now {
+			b.told = now
+			b.tell(c, p, err, d)
+		}
+	}
+	switch {
+	case b.ctx.Err() != nil || !d.Retriable:
+		b.budget.Failed(err, d)
+		b.finish(i, b.budget.Fail(b.ctx, d), err)
+	case b.core.cfg.MaxAttempts > 0 && s.counted >= b.core.cfg.MaxAttempts && !s.free:
+		b.finish(i, &retry.Error{
+			Op: b.name, Table: b.tableName, Reason: retry.TooManyAttempts, Elapsed: b.budget.Elapsed(),
+		}, err)
+	default:
+		b.again = append(b.again, retrial{i, d})
+	}
+}
+
+// tell corrects routes and health.
+func (b *batch) tell(c *chunk, p *part, err error, d retry.Decision) {
+	b.budget.Failed(err, d)
+	b.core.feedRoute(p.route, err, d)
+	b.core.feedServer(c.srv, c.x.conn, c.x.sent, err, d)
+	if d.Server == retry.Overloaded && c.err == nil {
+		c.srv.Overloaded() // said within an answer that was itself a success
+	}
+	if d.Wait == retry.ServerDown {
+		b.core.routes.Recheck(p.route)
+	}
+}
+
+// settle gives those who go round again their pauses: one per class, so that
+// they come back together.
+func (b *batch) settle() {
+	if len(b.again) == 0 {
+		b.told = evidence{}
+		return
+	}
+	type pause struct {
+		hint time.Duration
+		wait time.Duration
+		ok   bool
+		set  bool
+	}
+	pauses := map[retry.Class]*pause{}
+	for _, r := range b.again {
+		p := pauses[r.d.Wait]
+		if p == nil {
+			p = &pause{}
+			pauses[r.d.Wait] = p
+		}
+		p.hint = max(p.hint, r.d.Hint)
+	}
+	now := time.Now()
+	for _, r := range b.again {
+		p, s := pauses[r.d.Wait], &b.state[r.item]
+		if !p.set {
+			p.set = true
+			p.wait, p.ok = b.budget.Next(r.d.Wait, p.hint)
+		}
+		if !p.ok {
+			b.finish(r.item, b.budget.Exhausted(), s.err)
+			continue
+		}
+		s.class, s.notBefore = r.d.Wait, now.Add(p.wait)
+		b.queue = append(b.queue, r.item)
+	}
+	b.again, b.told = b.again[:0], evidence{}
+	b.sort()
+}
+
+// finish gives an item its error: the story of the whole, told of this item.
+func (b *batch) finish(i int, story error, cause error) {
+	s := &b.state[i]
+	if s.done {
+		return
+	}
+	s.done = true
+	b.open--
+	err := story
+	if e, ok := story.(*retry.Error); ok {
+		own := *e
+		own.Row = cutRow(b.items[i].Row)
+		own.Attempts, own.MaybeApplied, own.Idempotency = s.attempts, s.maybe, b.items[i].Idempotency
+		own.Causes, own.Region, own.Servers = nil, "", nil
+		if cause != nil {
+			c := retry.Cause{After: s.after, Attempt: s.attempts, Err: cause}
+			if s.srv != nil {
+				c.Server = peerOf(s.srv).name
+				own.Servers = []string{c.Server}
+			}
+			own.Causes = []retry.Cause{c}
+		}
+		if s.route != nil {
+			own.Region = s.route.Encoded()
+		}
+		err = &own
+	}
+	b.out[i] = Outcome{Attempts: s.attempts, Err: b.op.over(err)}
+}
+
+// maxErrorRow is how much of a row an error keeps.
+const maxErrorRow = 64
+
+func cutRow(row []byte) []byte { return slices.Clone(row[:min(len(row), maxErrorRow)]) }
+
+// rpcAnswerError is an answer that arrived and makes no sense.
+type rpcAnswerError struct{ err error }
+
+func (e *rpcAnswerError) Error() string   { return e.err.Error() }
+func (e *rpcAnswerError) Unwrap() error   { return e.err }
+func (e *rpcAnswerError) MaybeSent() bool { return true }

@@ -1,0 +1,94 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/health"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// request is what one attempt sends. build makes the message when the target
+// is certain.
+type request struct {
+	service, method string
+	priority        uint32
+	timeout         time.Duration
+	param           wire.Marshaler
+	cells           []byte
+	result          wire.Unmarshaler
+	build           func(region []byte, attempt int) (wire.Marshaler, []byte)
+	yield           bool // may be given up when the server falls silent
+}
+
+// exchange is what became of a request.
+type exchange struct {
+	conn  *conn
+	tried bool // the request was handed to the connection
+	sent  bool // the server may have got it
+	full  bool // not tried: the server's limit is reached, and there was no context to wait in
+	cells []byte
+	began time.Time
+	took  time.Duration
+}
+
+// exchange takes a place in the server's line, sends and waits for the answer.
+// ctx is the caller's; waiting is for the line, nil for "do not wait".
+func (c *Core) exchange(ctx, waiting context.Context, srv *health.Server, cn *conn, q *request, timeout time.Duration, x *exchange) error {
+	x.conn = cn
+	if x.full = false; !srv.TryAcquire() {
+		if waiting == nil {
+			x.full = true
+			return nil
+		}
+		if err := srv.Acquire(waiting); err != nil {
+			return err
+		}
+	}
+	call := rpc.Call{
+		Method: q.method, Param: q.param, Cells: q.cells, Result: q.result, Priority: q.priority,
+		Timeout: timeout, Yield: q.yield,
+	}
+	x.tried, x.began = true, time.Now()
+	err := cn.Do(ctx, &call)
+	x.took = time.Since(x.began)
+	x.sent, x.cells = call.Sent, call.ResultCells
+	srv.Release(loadOf(err), x.took)
+	return err
+}
+
+// loadOf says what the end of a call means for the server's load.
+func loadOf(err error) health.Result {
+	if err == nil {
+		return health.OK
+	}
+	remote, ok := errors.AsType[*wire.RemoteError](err)
+	switch {
+	case !ok:
+		return health.Lost
+	case remote.Overloaded || remote.Class == wire.ClassServerTooBusy:
+		return health.Busy
+	}
+	return health.OK
+}
+
+// feedServer applies a decision's evidence about the server.
+func (c *Core) feedServer(srv *health.Server, cn *conn, sent bool, err error, d retry.Decision) {
+	switch d.Server {
+	case retry.MarkDown:
+		// A failed dial has been judged where it happened, with more knowledge.
+		if _, dial := errors.AsType[*rpc.DialError](err); !dial {
+			srv.Refused(err)
+		}
+	case retry.Suspect:
+		if cn != nil && sent {
+			cn.look()
+		}
+	}
+	if d.FindMaster {
+		c.master.forget(srv)
+	}
+}

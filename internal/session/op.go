@@ -1,0 +1,328 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/health"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
+	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// op is one operation on its way: the state of the loop. Each turn chooses a
+// target, makes one attempt, and, if that fails, asks next what to do.
+//
+//	for {
+//		answer, err := choose and send
+//		if err == nil { return answer }
+//		if err := o.next(err); err != nil { return err }
+//	}
+//
+// It is used by one goroutine and lives on its stack; what only the slow path
+// needs is made when it is needed.
+type op struct {
+	core   *Core
+	ctx    context.Context // the caller's
+	budget retry.Budget
+	at     retry.Attempt
+
+	// The last target, and what became of the request.
+	route *route.Route
+	srv   *health.Server
+	conn  *conn
+	sent  bool
+
+	// owed is a wait that one server has asked for: paid only if the next
+	// attempt goes to that server again.
+	owed struct {
+		srv   *health.Server
+		class retry.Class
+		hint  time.Duration
+	}
+	busy *health.Server // who gave the last busy answer
+
+	name, method string
+	table        string
+	// stay says that the target is fixed: a server that is down is an error at
+	// once, since there is nobody else to wait for.
+	stay bool
+
+	slow       context.Context
+	slowCancel context.CancelFunc
+	slowStop   func() bool
+}
+
+func (o *op) start(c *Core, ctx context.Context, cfg retry.Config) {
+	o.core, o.ctx = c, ctx
+	o.name = cfg.Op
+	o.at.Idempotency = cfg.Idempotency
+	if _, ok := ctx.Deadline(); !ok && cfg.Timeout == 0 {
+		cfg.Timeout = c.cfg.OperationTimeout
+	}
+	if cfg.MaxAttempts == 0 {
+		cfg.MaxAttempts = c.cfg.MaxAttempts
+	}
+	cfg.Tokens, cfg.Rand = c.tokens, c.cfg.Rand
+	o.budget.Start(ctx, cfg)
+}
+
+// end frees what the slow path made.
+func (o *op) end() {
+	if o.slow != nil {
+		o.slowStop()
+		o.slowCancel()
+	}
+}
+
+// waiting gives the context for everything that blocks besides the request
+// itself: it ends with the caller's context, with the operation's deadline,
+// and with the Core.
+func (o *op) waiting() context.Context {
+	if o.slow == nil {
+		if d, ok := o.budget.Deadline(); ok {
+			o.slow, o.slowCancel = context.WithDeadline(o.ctx, d)
+		} else {
+			o.slow, o.slowCancel = context.WithCancel(o.ctx)
+		}
+		o.slowStop = context.AfterFunc(o.core.ctx, o.slowCancel)
+	}
+	return o.slow
+}
+
+// locate finds the route for a row.
+func (o *op) locate(table meta.TableName, row []byte, before bool) error {
+	cache := o.core.routes
+	if before {
+		o.route = cache.LookupBefore(table, row)
+	} else {
+		o.route = cache.Lookup(table, row)
+	}
+	if o.route == nil {
+		o.srv, o.conn, o.sent = nil, nil, false
+		o.budget.Enter(retry.Locating)
+		var err error
+		if before {
+			o.route, err = cache.LocateBefore(o.waiting(), table, row)
+		} else {
+			o.route, err = cache.Locate(o.waiting(), table, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	o.srv = o.route.Server()
+	return nil
+}
+
+// endError marks errors of the budget: the operation is over.
+type endError struct{ error }
+
+func (e endError) Unwrap() error { return e.error }
+
+// send makes one attempt on o.srv: pay what is owed, fail fast if the server
+// is down, take a connection and a place in the server's line, send, wait.
+func (o *op) send(q *request) ([]byte, error) {
+	o.sent, o.conn = false, nil
+	srv := o.srv
+	if o.owed.srv != nil {
+		owed := o.owed
+		o.owed.srv = nil
+		if owed.srv == srv {
+			if err := o.pause(owed.class, owed.hint, nil); err != nil {
+				return nil, endError{err}
+			}
+		}
+	}
+	if err := srv.Err(); err != nil {
+		return nil, err
+	}
+	p := peerOf(srv)
+	if err := o.budget.Attempt(p.name, ""); err != nil {
+		return nil, endError{err}
+	}
+	cn := p.client.conn.Load()
+	if q.service != ClientService || cn == nil || cn.Err() != nil {
+		var err error
+		if cn, err = p.get(o.waiting(), q.service); err != nil {
+			return nil, err
+		}
+	}
+	if q.build != nil {
+		q.param, q.cells = q.build(o.route.Name(), o.budget.Attempts())
+	}
+	if o.budget.Attempts() > 1 {
+		if r, ok := q.result.(interface{ Reset() }); ok {
+			r.Reset()
+		}
+	}
+	limit := q.timeout
+	q.yield = o.at.Idempotency != retry.Unsafe
+	if limit == 0 && q.yield {
+		// A request that must not be repeated gains nothing from giving up
+		// early; the others do.
+		limit = o.core.cfg.RPCTimeout
+	}
+	var x exchange
+	err := o.core.exchange(o.ctx, nil, srv, cn, q, o.budget.AttemptTimeout(limit), &x)
+	if x.full {
+		// The line is long: wait in it, under the operation's time as well.
+		err = o.core.exchange(o.ctx, o.waiting(), srv, cn, q, o.budget.AttemptTimeout(limit), &x)
+	}
+	o.conn, o.sent = cn, x.sent
+	if o.core.cfg.Observer != nil && x.tried {
+		o.observe(&x, err)
+	}
+	return x.cells, err
+}
+
+// next takes a failed attempt: it hands the evidence to routes and health,
+// decides, and waits if that is the decision. nil means: try again.
+func (o *op) next(err error) error {
+	if end, ok := err.(endError); ok {
+		return o.over(end.error)
+	}
+	d := o.judge(err)
+	if o.ctx.Err() != nil || !d.Retriable || o.core.ctx.Err() != nil {
+		return o.over(o.budget.Fail(o.ctx, d))
+	}
+	if o.stay && (d.Server == retry.MarkDown || d.Wait == retry.ServerDown) {
+		return o.over(o.budget.Fail(o.ctx, d))
+	}
+	switch {
+	case d.Deferred:
+		o.owed.srv, o.owed.class, o.owed.hint = o.srv, d.Wait, d.Hint
+		return nil
+	case d.Wait == retry.ServerDown && o.srv != nil:
+		// Silence leaves the route valid, so look now and then whether the
+		// region is served elsewhere.
+		if o.route != nil {
+			o.core.routes.Recheck(o.route)
+		}
+		err = o.pause(d.Wait, d.Hint, o.srv.Up())
+	default:
+		err = o.pause(d.Wait, d.Hint, nil)
+	}
+	if err != nil {
+		return o.over(err)
+	}
+	return nil
+}
+
+// judge classifies a failure, applies the evidence and enters it in the
+// ledger.
+func (o *op) judge(err error) retry.Decision {
+	at := o.at
+	if !o.sent {
+		// Nothing left this process, so repeating is as good as beginning.
+		at.Idempotency = retry.Safe
+	}
+	if o.busy != o.srv {
+		at.Busy = 0
+	}
+	d := retry.Classify(err, at)
+	if !o.sent {
+		d.MaybeApplied = false
+	}
+	if o.route != nil && o.srv != nil {
+		if o.core.feedRoute(o.route, err, d) {
+			o.at.Hints++
+		}
+		o.budget.OnRegion(o.route.Encoded())
+	}
+	if o.srv != nil {
+		o.core.feedServer(o.srv, o.conn, o.sent, err, d)
+	}
+	o.at.Busy = 0
+	if d.Server == retry.Overloaded {
+		o.busy, o.at.Busy = o.srv, at.Busy+1
+	}
+	if d.Rule == retry.RuleUnknownClass {
+		o.at.Unknown++
+	}
+	o.budget.Failed(err, d)
+	return d
+}
+
+// pause waits in a class, and ends early when ready is closed.
+func (o *op) pause(c retry.Class, hint time.Duration, ready <-chan struct{}) error {
+	if c == retry.NoWait && hint == 0 {
+		return nil
+	}
+	wait, ok := o.budget.Next(c, hint)
+	if !ok {
+		return o.budget.Exhausted()
+	}
+	if wait <= 0 {
+		return nil
+	}
+	began := time.Now()
+	err := o.budget.WaitFor(o.waiting(), c, wait, ready)
+	if o.core.cfg.Observer != nil {
+		o.core.cfg.Observer.Wait(WaitEvent{Op: o.name, Class: c.String(), Start: began, Took: time.Since(began)})
+	}
+	return err
+}
+
+// over is the end of the operation with an error.
+func (o *op) over(err error) error {
+	if o.core.ctx.Err() != nil && o.ctx.Err() == nil {
+		return &closedError{err}
+	}
+	return err
+}
+
+// closedError is whatever happened to a call when the Core was closed under
+// it.
+type closedError struct{ err error }
+
+func (e *closedError) Error() string   { return ErrClosed.Error() + ": " + e.err.Error() }
+func (e *closedError) Unwrap() []error { return []error{ErrClosed, e.err} }
+
+func (o *op) observe(x *exchange, err error) {
+	e := AttemptEvent{
+		Op: o.name, Method: o.method, Table: o.table, Server: peerOf(o.srv).name,
+		Attempt: o.budget.Attempts(), Start: x.began, Took: x.took, Sent: x.sent, Err: err,
+	}
+	if o.route != nil {
+		e.Region = o.route.Encoded()
+	}
+	if err != nil {
+		at := o.at
+		if !o.sent {
+			at.Idempotency = retry.Safe
+		}
+		d := retry.Classify(err, at)
+		e.Decision = d.Rule + ": " + d.Action()
+	}
+	o.core.cfg.Observer.Attempt(e)
+}
+
+// feedRoute corrects the cache: only what the failure proves, about exactly the
+// route that was used. It says whether a hint was followed.
+func (c *Core) feedRoute(r *route.Route, err error, d retry.Decision) (hinted bool) {
+	switch d.Route {
+	case retry.Reject:
+		c.routes.Rejected(r)
+	case retry.Replace:
+		remote, ok := errors.AsType[*wire.RemoteError](err)
+		if !ok || remote.Moved == nil {
+			c.routes.Rejected(r)
+			return false
+		}
+		to := remote.Moved
+		name := meta.ServerName{Host: to.Host, Port: to.Port, StartCode: to.StartCode}
+		if c.routes.Moved(r, name, to.SeqNum) == nil {
+			c.routes.Rejected(r)
+			return false
+		}
+		return true
+	case retry.Recheck:
+		c.routes.Recheck(r)
+	case retry.DropTable:
+		c.routes.InvalidateTable(r.Table())
+	}
+	return false
+}

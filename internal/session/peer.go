@@ -1,0 +1,374 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/health"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// peer holds the connections to one server incarnation, one per service. It is
+// attached to its health.Server and dies with it.
+//
+// Dialing is single-flight and runs on the Core's time, not on a caller's: who
+// leaves early leaves the dial to the others. A refused dial is hard evidence
+// and marks the server down at once.
+type peer struct {
+	core *Core
+	srv  *health.Server
+	name string // host,port,startcode, made once: it goes into every ledger
+
+	client slot // ClientService, the only one on the hot path
+
+	mu     sync.Mutex
+	others map[string]*slot // by service name
+	last   string           // service of the last dial, for the prober
+	closed bool
+
+	inVain atomic.Bool // the prober's last ping went unanswered
+}
+
+// slot is the place of one connection.
+type slot struct {
+	conn atomic.Pointer[conn]
+
+	mu     sync.Mutex
+	flight *dial
+}
+
+// dial is a connection being made.
+type dial struct {
+	done chan struct{}
+	conn *conn
+	err  error
+}
+
+// conn is a connection with its watcher.
+type conn struct {
+	*rpc.Conn
+	peer    *peer
+	slot    *slot
+	service string
+	poke    chan struct{} // capacity 1: look now whether the server is silent
+}
+
+func newPeer(c *Core, s *health.Server) *peer {
+	return &peer{core: c, srv: s, name: s.Name().String(), last: ClientService}
+}
+
+func peerOf(s *health.Server) *peer {
+	p, _ := s.Owner().(*peer)
+	return p
+}
+
+func (p *peer) slotFor(service string) *slot {
+	if service == ClientService {
+		return &p.client
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.others[service]
+	if s == nil {
+		s = &slot{}
+		if p.others == nil {
+			p.others = make(map[string]*slot)
+		}
+		p.others[service] = s
+	}
+	return s
+}
+
+// get gives the connection for the service, dialing if there is none.
+func (p *peer) get(ctx context.Context, service string) (*conn, error) {
+	s := p.slotFor(service)
+	if c := s.conn.Load(); c != nil && c.Err() == nil {
+		return c, nil
+	}
+	d, err := p.start(s, service)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-d.done:
+		return d.conn, d.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// start gives the dial under way, or begins one.
+func (p *peer) start(s *slot, service string) (*dial, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.conn.Load(); c != nil && c.Err() == nil {
+		d := &dial{done: make(chan struct{}), conn: c}
+		close(d.done)
+		return d, nil
+	}
+	if s.flight != nil {
+		return s.flight, nil
+	}
+	d := &dial{done: make(chan struct{})}
+	ok := p.core.spawn(func() {
+		d.conn, d.err = p.dial(p.core.ctx, s, service)
+		s.mu.Lock()
+		s.flight = nil
+		if d.err == nil {
+			s.conn.Store(d.conn)
+		}
+		s.mu.Unlock()
+		// Evidence first, so that whoever is woken finds the server down.
+		if d.err != nil && p.core.ctx.Err() == nil {
+			p.dialFailed(d.err)
+		}
+		close(d.done)
+	})
+	if !ok {
+		return nil, ErrClosed
+	}
+	s.flight = d
+	return d, nil
+}
+
+func (p *peer) dial(ctx context.Context, s *slot, service string) (*conn, error) {
+	p.mu.Lock()
+	p.last = service
+	closed := p.closed
+	p.mu.Unlock()
+	if closed {
+		return nil, p.srv.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.core.cfg.ConnectTimeout)
+	defer cancel()
+	rc, err := rpc.Dial(ctx, p.core.rpcConfig(p.srv.Addr(), service))
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: rc, peer: p, slot: s, service: service, poke: make(chan struct{}, 1)}
+	p.mu.Lock()
+	closed = p.closed
+	p.mu.Unlock()
+	if closed || !p.core.spawn(c.watch) {
+		rc.Close()
+		if closed {
+			return nil, p.srv.Err()
+		}
+		return nil, ErrClosed
+	}
+	return c, nil
+}
+
+// dialFailed judges a failed dial: a timeout is silence, everything else
+// (refused, no route, no such host, not HBase) is hard evidence.
+func (p *peer) dialFailed(err error) {
+	switch {
+	case errors.Is(err, rpc.ErrConnectTimeout), errors.Is(err, context.DeadlineExceeded):
+		p.srv.Silent(err)
+		return
+	case errors.Is(err, health.ErrServerDown):
+		return // the incarnation is over
+	}
+	p.srv.Refused(err)
+}
+
+// interrupt gives up the calls that may be repeated.
+func (p *peer) interrupt(err error) {
+	for _, c := range p.conns() {
+		c.Interrupt(err)
+	}
+}
+
+func (p *peer) conns() []*conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []*conn
+	if c := p.client.conn.Load(); c != nil {
+		all = append(all, c)
+	}
+	for _, s := range p.others {
+		if c := s.conn.Load(); c != nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// close ends the connections for good: the incarnation is over.
+func (p *peer) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	for _, c := range p.conns() {
+		c.Close()
+	}
+}
+
+// look makes the watcher find out now whether the server is silent: a call has
+// waited in vain.
+func (c *conn) look() {
+	select {
+	case c.poke <- struct{}{}:
+	default:
+	}
+}
+
+// watch looks after a connection until it ends: it clears its slot then, and
+// pings when the server owes answers and is silent. It samples instead of
+// being told, so that calls pay nothing for it: if calls were in flight at two
+// consecutive looks and nothing arrived between them, the server was silent
+// for at least that long.
+func (c *conn) watch() {
+	defer c.slot.conn.CompareAndSwap(c, nil)
+	cfg := &c.peer.core.cfg
+	tick := max(cfg.PingAfter/2, time.Millisecond)
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	var quiet time.Duration
+	busy, last := false, time.Time{}
+	for {
+		select {
+		case <-c.Done():
+			return
+		case <-c.peer.core.ctx.Done():
+			c.Close()
+			return
+		case <-c.poke:
+			// A call has waited for longer than a server should take, but if
+			// others were answered meanwhile it is the call that is slow.
+			if q := time.Since(c.LastHeard()); q >= cfg.PingAfter {
+				quiet = q
+			}
+		case <-timer.C:
+			was, heard := busy, last
+			busy, last = c.InFlight() > 0, c.LastHeard()
+			if busy && was && last.Equal(heard) {
+				quiet += tick
+			} else {
+				quiet = 0
+			}
+			timer.Reset(tick)
+		}
+		if quiet >= cfg.PingAfter {
+			c.suspect(quiet)
+			quiet, busy = 0, false
+		}
+	}
+}
+
+// suspect sends the one ping of a suspicion and waits for its answer.
+func (c *conn) suspect(quiet time.Duration) {
+	s := c.peer.srv
+	silent := &SilentError{Server: s.Name(), For: quiet}
+	if !s.Suspect(silent) {
+		return // another connection's watcher is at it, or the server is down
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(c.peer.core.ctx, c.peer.core.cfg.PingAfter)
+	err := c.ping(ctx)
+	cancel()
+	switch {
+	case alive(err):
+		s.Answered()
+	case errors.Is(err, context.DeadlineExceeded):
+		s.Silent(&SilentError{Server: s.Name(), For: quiet + time.Since(began), Pinged: true})
+	default:
+		// The connection broke. Those who were in it find out by dialing anew
+		// whether the server is gone.
+		s.Answered()
+	}
+}
+
+// ping asks something every server can answer at once. What the answer says
+// does not matter.
+func (c *conn) ping(ctx context.Context) error {
+	call := rpc.Call{Priority: 200}
+	switch c.service {
+	case MasterService:
+		call.Method, call.Param, call.Result = "IsMasterRunning", &pb.IsMasterRunningRequest{}, &pb.IsMasterRunningResponse{}
+	case AdminService:
+		call.Method, call.Param, call.Result = "GetServerInfo", &pb.GetServerInfoRequest{}, &pb.GetServerInfoResponse{}
+	default:
+		// A Multi without actions touches no region and takes no lock.
+		call.Method, call.Param, call.Result = "Multi", &pb.MultiRequest{}, &pb.MultiResponse{}
+	}
+	return c.Do(ctx, &call)
+}
+
+// alive says whether the outcome of a ping proves a living server: any answer
+// does, except one in which the server says that it is not serving.
+func alive(err error) bool {
+	if err == nil {
+		return true
+	}
+	remote, ok := errors.AsType[*wire.RemoteError](err)
+	if !ok {
+		return false
+	}
+	switch remote.Class {
+	case wire.ClassRegionServerStopped, wire.ClassRegionServerAborted, wire.ClassServerNotRunningYet, wire.ClassMasterStopped:
+		return false
+	}
+	return true
+}
+
+// probe is health's question whether a down server answers. The old connection
+// is asked as long as it has not ended, since a frozen process answers there
+// first when it goes on. If a ping was in vain, a new connection is tried
+// beside it: the old one may lead nowhere any more.
+func (c *Core) probe(ctx context.Context, s *health.Server) error {
+	p := peerOf(s)
+	p.mu.Lock()
+	service := p.last
+	p.mu.Unlock()
+	sl := p.slotFor(service)
+	old := sl.conn.Load()
+	if old == nil || old.Err() != nil {
+		return p.probeAnew(ctx, sl, service)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan error, 2)
+	n := 1
+	if p.inVain.Load() && c.spawn(func() { results <- p.probeAnew(ctx, sl, service) }) {
+		n++
+	}
+	if !c.spawn(func() { results <- old.ping(ctx) }) {
+		n--
+	}
+	err := error(ErrClosed)
+	for range n {
+		if err = <-results; alive(err) {
+			p.inVain.Store(false)
+			return nil
+		}
+	}
+	p.inVain.Store(true)
+	return fmt.Errorf("probe: %w", err)
+}
+
+// probeAnew dials and pings, and leaves the connection to the callers if the
+// server answers.
+func (p *peer) probeAnew(ctx context.Context, sl *slot, service string) error {
+	c, err := p.dial(ctx, sl, service)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.dialFailed(err)
+		}
+		return err
+	}
+	if err := c.ping(ctx); !alive(err) {
+		c.Close()
+		return err
+	}
+	if old := sl.conn.Swap(c); old != nil {
+		old.Close()
+	}
+	return nil
+}
