@@ -162,7 +162,7 @@ func TestCancelIsReportedAsTheContextsError(t *testing.T) {
 		if err := b.Attempt("a:1", ""); err != nil {
 			t.Fatal(err)
 		}
-		b.Failed(fakeConn{true}, Classify(fakeConn{true}, Attempt{Idempotency: Nonced}))
+		b.Failed(broken(true), Classify(broken(true), Attempt{Idempotency: Nonced}))
 		time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
 		err := b.Wait(ctx, Generic, 0)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || errors.Is(err, ErrRetriesExhausted) {
@@ -176,7 +176,7 @@ func TestCancelIsReportedAsTheContextsError(t *testing.T) {
 			t.Errorf("took %v", b.Elapsed())
 		}
 		// An I/O symptom of the cancellation is reported as the cancellation.
-		b.Failed(fakeConn{true}, Decision{})
+		b.Failed(broken(true), Decision{})
 		if err := b.Fail(ctx, Decision{}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -190,8 +190,8 @@ func TestUnknownOutcome(t *testing.T) {
 	if err := b.Attempt("a:1", ""); err != nil {
 		t.Fatal(err)
 	}
-	d := Classify(fakeConn{true}, Attempt{Idempotency: Unsafe})
-	b.Failed(fakeConn{true}, d)
+	d := Classify(broken(true), Attempt{Idempotency: Unsafe})
+	b.Failed(broken(true), d)
 	err := b.Fail(ctx, d)
 	if !errors.Is(err, ErrUnknownOutcome) || errors.Is(err, ErrRetriesExhausted) || SafeToRetry(err) || Retriable(err) {
 		t.Errorf("%v: wrong identity", err)

@@ -235,7 +235,7 @@ func Classify(err error, at Attempt) Decision {
 
 	d.MaybeApplied = r.applied
 	if f.sentKnown {
-		d.MaybeApplied = f.sent
+		d.MaybeApplied = f.sent || f.rule == ruleServerDown && at.Sent
 	}
 	if d.MaybeApplied && at.Idempotency == Unsafe {
 		d.Retriable, d.UnknownOutcome, d.ReopenScanner = false, true, false

@@ -13,23 +13,9 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/internal/health"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
-
-type fakeDial struct{}
-
-func (fakeDial) Error() string    { return "dial rs1:16020: connection refused" }
-func (fakeDial) DialFailed() bool { return true }
-
-type fakeConn struct{ sent bool }
-
-func (fakeConn) Error() string     { return "rs1:16020: connection reset" }
-func (c fakeConn) MaybeSent() bool { return c.sent }
-
-type fakeNotHBase struct{}
-
-func (fakeNotHBase) Error() string  { return "rs1:16020 does not speak HBase" }
-func (fakeNotHBase) NotHBase() bool { return true }
 
 type fakeLocate struct {
 	final bool
@@ -40,7 +26,11 @@ type fakeLocate struct {
 func (fakeLocate) Error() string                         { return "locate" }
 func (e fakeLocate) LocateFailed() (bool, time.Duration) { return e.final, e.after }
 func (e fakeLocate) Unwrap() error                       { return e.inner }
-func remote(class string) error                          { return wire.NewRemoteError(class, "text") }
+func dialFailed() error {
+	return &rpc.DialError{Addr: "rs1:16020", Cause: errors.New("connection refused")}
+}
+func broken(sent bool) error    { return &rpc.ConnError{Addr: "rs1:16020", Cause: io.EOF, Sent: sent} }
+func remote(class string) error { return wire.NewRemoteError(class, "text") }
 func moved() error {
 	return wire.NewRegionMoved(wire.MovedTo{Host: "rs2", Port: 16020, StartCode: 7, SeqNum: 12})
 }
@@ -92,21 +82,23 @@ func TestClassify(t *testing.T) {
 		{"please hold", remote(wire.ClassPleaseHold), Attempt{Master: true}, findMaster(retriable(Keep, Unconcerned, MasterUnavailable)), "master not there"},
 		{"master not running", remote(wire.ClassMasterNotRunning), Attempt{Master: true}, findMaster(retriable(Keep, Unconcerned, MasterUnavailable)), "master not there"},
 		{"master stopped, although do-not-retry", remote(wire.ClassMasterStopped), Attempt{Master: true}, findMaster(retriable(Keep, Unconcerned, MasterUnavailable)), "master not there"},
-		{"dial refused", fakeDial{}, Attempt{}, retriable(Keep, MarkDown, Relocate), ruleDial},
-		{"dial refused, unsafe", fakeDial{}, Attempt{Idempotency: Unsafe}, retriable(Keep, MarkDown, Relocate), ruleDial},
-		{"dial refused by the master", fakeDial{}, Attempt{Master: true}, findMaster(retriable(Keep, MarkDown, MasterUnavailable)), ruleDial},
-		{"reset before sending", fakeConn{false}, Attempt{Idempotency: Unsafe}, retriable(Keep, Redial, Relocate), ruleBroken},
-		{"reset after sending, safe", fakeConn{true}, Attempt{}, applied(retriable(Keep, Redial, Relocate)), ruleBroken},
-		{"reset after sending, nonced", fakeConn{true}, Attempt{Idempotency: Nonced}, applied(retriable(Keep, Redial, Relocate)), ruleBroken},
-		{"reset after sending, unsafe", fakeConn{true}, Attempt{Idempotency: Unsafe}, with(unknown, func(d *Decision) { d.Server = Redial }), ruleBroken},
+		{"dial refused", dialFailed(), Attempt{}, retriable(Keep, MarkDown, Relocate), ruleDial},
+		{"dial refused, unsafe", dialFailed(), Attempt{Idempotency: Unsafe}, retriable(Keep, MarkDown, Relocate), ruleDial},
+		{"dial refused by the master", dialFailed(), Attempt{Master: true}, findMaster(retriable(Keep, MarkDown, MasterUnavailable)), ruleDial},
+		{"reset before sending", broken(false), Attempt{Idempotency: Unsafe}, retriable(Keep, Redial, Relocate), ruleBroken},
+		{"reset after sending, safe", broken(true), Attempt{}, applied(retriable(Keep, Redial, Relocate)), ruleBroken},
+		{"reset after sending, nonced", broken(true), Attempt{Idempotency: Nonced}, applied(retriable(Keep, Redial, Relocate)), ruleBroken},
+		{"reset after sending, unsafe", broken(true), Attempt{Idempotency: Unsafe}, with(unknown, func(d *Decision) { d.Server = Redial }), ruleBroken},
 		{"bare EOF", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), Attempt{}, applied(retriable(Keep, Redial, Relocate)), ruleBroken},
 		{"bare reset", &net.OpError{Op: "read", Err: errors.New("reset")}, Attempt{}, applied(retriable(Keep, Redial, Relocate)), ruleBroken},
-		{"not HBase", fakeNotHBase{}, Attempt{}, retriable(Keep, MarkDown, Generic), ruleNotHBase},
+		{"not HBase", &rpc.NotHBaseError{}, Attempt{}, retriable(Keep, MarkDown, Generic), ruleNotHBase},
 		{"attempt timeout", fmt.Errorf("call: %w", context.DeadlineExceeded), Attempt{}, applied(retriable(Keep, Suspect, NoWait)), ruleTimeout},
 		{"attempt timeout, unsafe", context.DeadlineExceeded, Attempt{Idempotency: Unsafe}, with(unknown, func(d *Decision) { d.Server = Suspect }), ruleTimeout},
 		{"canceled", context.Canceled, Attempt{}, applied(final), ruleContext},
 		{"canceled, unsafe", context.Canceled, Attempt{Idempotency: Unsafe}, unknown, ruleContext},
 		{"server known to be down", &health.DownError{Server: meta.ServerName{Host: "rs1", Port: 1}}, Attempt{Idempotency: Unsafe}, retriable(Keep, Unconcerned, ServerDown), ruleServerDown},
+		{"server turned out to be down, request sent", &health.DownError{}, Attempt{Idempotency: Nonced, Sent: true}, applied(retriable(Keep, Unconcerned, ServerDown)), ruleServerDown},
+		{"server turned out to be down, unsafe request sent", &health.DownError{}, Attempt{Idempotency: Unsafe, Sent: true}, unknown, ruleServerDown},
 		{"master known to be down", &health.DownError{}, Attempt{Master: true}, findMaster(retriable(Keep, Unconcerned, ServerDown)), ruleServerDown},
 		{"own queue full", &health.BusyError{}, Attempt{Idempotency: Unsafe}, with(retriable(Keep, Unconcerned, ServerBusy), func(d *Decision) { d.Deferred = true }), ruleQueueFull},
 		{"lookup failed", fakeLocate{after: time.Second}, Attempt{Idempotency: Unsafe}, with(retriable(Keep, Unconcerned, MetaUnavailable), func(d *Decision) { d.Hint = time.Second }), ruleLocate},
@@ -215,8 +207,8 @@ func TestQuestionsAboutErrors(t *testing.T) {
 	}{
 		{"nil", nil, false, false},
 		{"not serving", remote(wire.ClassNotServingRegion), true, true},
-		{"sent, no answer", fakeConn{true}, true, false},
-		{"not sent", fakeConn{false}, true, true},
+		{"sent, no answer", broken(true), true, false},
+		{"not sent", broken(false), true, true},
 		{"access denied", remote(wire.ClassAccessDenied), false, true},
 		{"deadline", &Error{Reason: Deadline}, true, true},
 		{"deadline, something was sent", &Error{Reason: Deadline, MaybeApplied: true}, true, false},

@@ -106,6 +106,10 @@ func (a ServerAction) String() string {
 type Attempt struct {
 	// Idempotency of the request.
 	Idempotency Idempotency
+	// Sent says that the server may have got the request. It is asked for only
+	// where the error cannot tell: when a request under way is given up because
+	// its server turned out to be down.
+	Sent bool
 	// Hints counts the RegionMoved hints this operation has followed already.
 	Hints int
 	// Busy counts the consecutive busy answers of this server for this region

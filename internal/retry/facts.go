@@ -8,34 +8,17 @@ import (
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/health"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
-// The errors of other packages are known here by what they can do, so that
-// those packages may use this one.
-type (
-	// dialError: no connection could be made, so nothing was sent.
-	dialError interface {
-		error
-		DialFailed() bool
-	}
-	// connError: the connection broke while the call was under way.
-	connError interface {
-		error
-		// MaybeSent says whether any byte of the request may have left.
-		MaybeSent() bool
-	}
-	// notHBase: something else listens there.
-	notHBase interface {
-		error
-		NotHBase() bool
-	}
-	// locateError: no route. Final says that another lookup will not help.
-	locateError interface {
-		error
-		LocateFailed() (final bool, retryAfter time.Duration)
-	}
-)
+// locateError is how this package knows a failed lookup (*route.LocateError
+// and the like), whose packages use this one: no route, or no master, was
+// found, and nothing was sent. Final says that another lookup will not help.
+type locateError interface {
+	error
+	LocateFailed() (final bool, retryAfter time.Duration)
+}
 
 // facts are what Classify needs to know about an error.
 type facts struct {
@@ -70,13 +53,13 @@ func factsOf(err error) facts {
 	if errors.Is(err, health.ErrBusy) {
 		return facts{rule: ruleQueueFull, sentKnown: true}
 	}
-	if e, ok := errors.AsType[notHBase](err); ok && e.NotHBase() {
+	if _, ok := errors.AsType[*rpc.NotHBaseError](err); ok {
 		return facts{rule: ruleNotHBase, sentKnown: true}
 	}
-	if e, ok := errors.AsType[connError](err); ok {
-		return facts{rule: ruleBroken, sentKnown: true, sent: e.MaybeSent()}
+	if e, ok := errors.AsType[*rpc.ConnError](err); ok {
+		return facts{rule: ruleBroken, sentKnown: true, sent: e.Sent}
 	}
-	if e, ok := errors.AsType[dialError](err); ok && e.DialFailed() {
+	if _, ok := errors.AsType[*rpc.DialError](err); ok {
 		return facts{rule: ruleDial, sentKnown: true}
 	}
 	switch {
