@@ -149,6 +149,10 @@ type ScanSpec struct {
 	// Lower (inclusive) and Upper (exclusive) clip the scan to a region; empty
 	// means open.
 	Lower, Upper []byte
+	// LoadAll is load_column_families_on_demand=false: families the filter does
+	// not need are read all the same. Results do not depend on it, but without
+	// it HBase (and so we) refuse reversed scans that would have to.
+	LoadAll bool
 	*Query
 }
 

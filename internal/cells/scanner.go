@@ -116,6 +116,13 @@ func NewScanner(src Source, schema *Schema, spec *ScanSpec, cmp func(a, b []byte
 			s.addFamily(schema.Family(c.Family), c.Qualifiers, now)
 		}
 	}
+	if s.filter != nil && spec.Reversed && !spec.LoadAll {
+		for i := range s.families {
+			if !s.filter.FamilyEssential(s.families[i].name) {
+				return nil, DoNotRetry("Reverse scan with loading CFs on demand is not supported")
+			}
+		}
+	}
 	return s, nil
 }
 

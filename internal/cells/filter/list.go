@@ -74,11 +74,24 @@ func (l *list) behind(a, b *cells.Cell) bool {
 // and is FilterList MUST_PASS_ALL.
 type and struct {
 	list
-	hinted cells.Filter // that answered SeekNextUsingHint for the present cell
+	hinted []cells.Filter // that answered SeekNextUsingHint for the present cell
 }
 
+// hinting marks the filters that an AND list asks about a cell even after
+// another one has rejected it, in case they know to seek farther (HintingFilter
+// in HBase, since 2.6.1). Those that count what they are shown are not among
+// them.
+type hinting interface{ mayHint() }
+
+func (*columnPrefix) mayHint()   {}
+func (*columnPrefixes) mayHint() {}
+func (*columnRange) mayHint()    {}
+func (*timestamps) mayHint()     {}
+func (*fuzzyRow) mayHint()       {}
+func (*rowRanges) mayHint()      {}
+
 func (l *and) Reset() error {
-	l.hinted = nil
+	l.hinted = l.hinted[:0]
 	for i, f := range l.filters {
 		l.took[i] = false
 		if err := f.Reset(); err != nil {
@@ -115,27 +128,41 @@ func (l *and) FilterRowKey(c *cells.Cell) (bool, error) {
 }
 
 // FilterCell takes the largest step. Filters behind the first that rejects
-// the cell are not asked, so that their counts do not move.
+// the cell are not asked, so that their counts do not move, but for those that
+// may have a hint.
 func (l *and) FilterCell(c *cells.Cell) (cells.ReturnCode, error) {
 	code := cells.Include
-	l.hinted = nil
+	rejected := false
+	l.hinted = l.hinted[:0]
 	clear(l.took)
 	for i, f := range l.filters {
+		if rejected {
+			if _, ok := f.(hinting); !ok {
+				continue
+			}
+		}
 		if f.FilterAllRemaining() {
-			return cells.NextRow, nil
+			if !rejected {
+				code, rejected = cells.NextRow, true
+			}
+			continue
 		}
 		said, err := f.FilterCell(c)
 		if err != nil {
 			return cells.Skip, err
 		}
 		if said == cells.SeekNextUsingHint {
-			l.hinted = f
+			l.hinted = append(l.hinted, f)
+		}
+		if rejected {
+			continue
 		}
 		code = mergeAnd(code, said)
-		if !included(code) {
-			return code, nil
-		}
-		l.took[i] = true
+		rejected = !included(code)
+		l.took[i] = !rejected
+	}
+	if len(l.hinted) > 0 {
+		return cells.SeekNextUsingHint, nil
 	}
 	return code, nil
 }
@@ -174,11 +201,22 @@ func (l *and) FilterRow() (bool, error) {
 	return false, nil
 }
 
+// NextCellHint is the farthest hint.
 func (l *and) NextCellHint(c *cells.Cell) (*cells.Cell, error) {
-	if l.hinted == nil || l.hinted.FilterAllRemaining() {
-		return nil, nil
+	var farthest *cells.Cell
+	for _, f := range l.hinted {
+		if f.FilterAllRemaining() {
+			continue
+		}
+		hint, err := f.NextCellHint(c)
+		if err != nil {
+			return nil, err
+		}
+		if hint != nil && (farthest == nil || l.behind(hint, farthest)) {
+			farthest = hint
+		}
 	}
-	return l.hinted.NextCellHint(c)
+	return farthest, nil
 }
 
 // or is FilterList MUST_PASS_ONE.

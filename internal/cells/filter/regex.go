@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bytes"
 	"errors"
 	"regexp"
 	"regexp/syntax"
@@ -23,7 +24,7 @@ const (
 	javaUnicodeCase   = 0x40
 	javaCanonEq       = 0x80
 	javaUnicodeClass  = 0x100
-	javaSupportedMask = javaUnixLines | javaIgnoreCase | javaMultiline | javaLiteral | javaDotAll | javaUnicodeCase
+	javaSupportedMask = javaUnixLines | javaIgnoreCase | javaComments | javaMultiline | javaLiteral | javaDotAll | javaUnicodeCase
 )
 
 // regexComparator is RegexStringComparator: 0 if the pattern is found.
@@ -51,13 +52,15 @@ func newRegex(pattern string, flags int32, charset, engine string) (Comparator, 
 	joni := strings.EqualFold(engine, "JONI")
 	switch strings.ToUpper(charset) {
 	case "UTF-8", "UTF8":
-		if !joni {
-			c.decode = func(b []byte) []byte {
-				if utf8.Valid(b) {
-					return b
-				}
-				return []byte(decodeUTF8(b))
+		broken := []byte("\uFFFD") // what Java decodes a broken byte to
+		if joni {
+			broken = []byte("\U0010FFFF") // JONI looks at bytes: no character
+		}
+		c.decode = func(b []byte) []byte {
+			if utf8.Valid(b) {
+				return b
 			}
+			return bytes.ToValidUTF8(b, broken)
 		}
 	case "US-ASCII", "ASCII":
 		c.decode = asciiToUTF8
@@ -102,7 +105,7 @@ func compileJava(pattern string, flags int32) (*regexp.Regexp, error) {
 	if flags&javaLiteral != 0 {
 		pattern = regexp.QuoteMeta(pattern)
 	} else {
-		translated, err := javaSyntax(pattern)
+		translated, err := javaSyntax(pattern, flags&javaComments != 0)
 		if err != nil {
 			return nil, err
 		}
@@ -128,13 +131,19 @@ func compileJava(pattern string, flags int32) (*regexp.Regexp, error) {
 }
 
 // javaSyntax rewrites what Java and Go both accept but read differently, and
-// refuses what only Java has a meaning for.
-func javaSyntax(p string) (string, error) {
+// refuses what only Java has a meaning for. With comments, white space and what
+// follows a # count for nothing.
+func javaSyntax(p string, comments bool) (string, error) {
 	var out strings.Builder
 	class := false // inside [ ]
 	for i := 0; i < len(p); i++ {
 		c := p[i]
 		switch {
+		case comments && strings.IndexByte(" \t\n\x0b\f\r", c) >= 0:
+		case comments && c == '#' && !class:
+			for i+1 < len(p) && p[i+1] != '\n' && p[i+1] != '\r' {
+				i++
+			}
 		case c == '\\' && i+1 < len(p):
 			i++
 			s, used, err := javaEscape(p, i, class)
