@@ -28,6 +28,7 @@ type Conn struct {
 	idle   time.Duration
 
 	w     writer
+	token token // who reads
 	calls calls
 	pool  sync.Pool // *pending
 
@@ -49,6 +50,8 @@ type calls struct {
 	byID   map[uint32]*pending // nil once the connection failed
 	lastID uint32
 	count  atomic.Int64 // len(byID), readable without the lock
+	// overlaps counts the calls that began while another was under way.
+	overlaps atomic.Uint64
 }
 
 // pending is a call on its way.
@@ -121,6 +124,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 		Method: call.Method, Param: call.Param, Priority: call.Priority, Cells: call.Cells,
 		Attributes: call.Attributes, Trace: call.Trace,
 	}
+	mayLead := true
 	deadline, bounded := ctx.Deadline()
 	left := call.Timeout
 	if bounded {
@@ -132,6 +136,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 		if left <= 0 {
 			return context.DeadlineExceeded
 		}
+		mayLead = left > leadMargin
 		req.Timeout = uint32(min(max(left.Milliseconds(), 1), math.MaxInt32))
 	}
 	if len(call.Cells) > 0 {
@@ -153,6 +158,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 		c.release(p) // send ended the call by itself: nobody else knows p
 		return err
 	}
+	c.seeRead(p, mayLead)
 	select {
 	case <-p.done:
 		return c.finish(p, call)
@@ -232,7 +238,9 @@ func (cs *calls) register(p *pending) bool {
 	}
 	p.id = cs.lastID
 	cs.byID[p.id] = p
-	cs.count.Add(1)
+	if cs.count.Add(1) > 1 {
+		cs.overlaps.Add(1)
+	}
 	return true
 }
 

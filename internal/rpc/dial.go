@@ -128,6 +128,7 @@ func newConn(cfg *Config, s settings, nc, stream net.Conn) *Conn {
 		done:     make(chan struct{}),
 	}
 	c.reader = bufio.NewReaderSize(&hearing{stream, c}, readBuffer)
+	c.token.wake = make(chan struct{}, 1)
 	c.calls.byID = make(map[uint32]*pending)
 	if stream == nc {
 		c.w.try = nonblocking(nc)

@@ -11,8 +11,10 @@
 //     ends when the buffer is empty. Whatever was queued meanwhile goes out in
 //     one write. Streams that cannot be written without blocking (TLS, SASL
 //     wrapping, in-memory pipes) are always written by that goroutine.
-//  3. The reader goroutine reads answers in whatever order they come, hands
-//     each to its call, and drops those nobody waits for any more.
+//  3. Answers are read in whatever order they come; each is handed to its call,
+//     and those nobody waits for any more are dropped. While calls come one at
+//     a time the caller reads its answer itself, else the reader goroutine
+//     reads for all (see lead.go).
 //  4. Do decodes the result on its own goroutine.
 //
 // Invariants:
@@ -28,8 +30,8 @@
 //     Whoever owns it dials again.
 //   - After Close no goroutine of the connection is left.
 //
-// Locks: writer.mu before calls.mu; neither is held while reading, writing or
-// waiting.
+// Locks: token.mu, writer.mu, calls.mu, in this order; none is held while
+// reading, writing or waiting.
 //
 // Called by internal/session and internal/registry; calls internal/wire.
 package rpc

@@ -3,6 +3,7 @@ package rpc
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -154,7 +155,8 @@ func serve(t testing.TB, l net.Listener, script func(*session) error) {
 
 func isReset(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op)
+	var plain tls.RecordHeaderError
+	return errors.As(err, &op) || errors.As(err, &plain)
 }
 
 // onPipe runs script at the other end of an in-memory stream, for synctest.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
@@ -27,11 +26,12 @@ func (c *Conn) read() error {
 		}
 		return err
 	}
-	for {
+	for c.standBy() {
 		if err := c.readAnswer(); err != nil {
 			return err
 		}
 	}
+	return ErrClosed // standBy saw that it is over already
 }
 
 // sniff looks at the first bytes of the stream, to tell the user what they
@@ -52,7 +52,7 @@ func (c *Conn) sniff() (first []byte, err error) {
 	return first, nil
 }
 
-// readAnswer reads one frame. It returns only errors that end the connection.
+// readAnswer reads one frame, for who holds the token. It returns only errors that end the connection.
 func (c *Conn) readAnswer() error {
 	total, err := wire.ReadTotal(c.reader, c.maxFrame)
 	if err != nil {
@@ -63,7 +63,8 @@ func (c *Conn) readAnswer() error {
 	if err != nil {
 		return err
 	}
-	now := int64(time.Since(c.start))
+	// The time the bytes came: a clock reading per read is enough.
+	now := c.lastHeard.Load()
 	c.lastUse.Store(now)
 	if int32(h.CallID) < 0 {
 		// An answer to no call, about the connection.

@@ -1,0 +1,260 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
+
+// scripted answers by method: Get at once, Slow after 300 ms, Never, Big with
+// more than the reader's buffer, Die by closing.
+func scripted(s *session) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	var r wire.ReceivedRequest
+	for {
+		if err := s.next(&r); err != nil {
+			return err
+		}
+		id := r.CallID
+		switch string(r.Method) {
+		case "Slow":
+			wg.Go(func() {
+				time.Sleep(300 * time.Millisecond)
+				_ = s.answer(id, nil, []byte("slow"))
+			})
+		case "Never":
+		case "Big":
+			if err := s.answer(id, nil, make([]byte, 10*readBuffer)); err != nil {
+				return err
+			}
+		case "Die":
+			return nil
+		default:
+			if err := s.answer(id, nil, []byte("quick")); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// leading gives a connection whose next lone call leads.
+func leading(t *testing.T) *Conn {
+	t.Helper()
+	c := dial(t, config(onTCP(t, scripted)))
+	for range loneCalls + 5 {
+		if err := c.Do(within(t, 5*time.Second), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !c.token.is(heldByNobody) {
+		time.Sleep(10 * standbyTick)
+		if err := c.Do(within(t, 5*time.Second), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+func quick(t *testing.T, c *Conn) {
+	t.Helper()
+	call := &Call{Method: "Get", Param: getRequest("r")}
+	if err := c.Do(within(t, 5*time.Second), call); err != nil || string(call.ResultCells) != "quick" {
+		t.Errorf("%q, %v", call.ResultCells, err)
+	}
+}
+
+func TestLeaderReads(t *testing.T) {
+	c := leading(t)
+	before := c.token.leads
+	for range 20 {
+		quick(t, c)
+	}
+	c.token.mu.Lock()
+	defer c.token.mu.Unlock()
+	if c.token.leads < before+10 {
+		t.Errorf("20 lone calls, %d led", c.token.leads-before)
+	}
+}
+
+// Leaders notice the end of their context, and what they leave works on.
+func TestLeaderEnds(t *testing.T) {
+	slack := 250 * time.Millisecond // a loaded machine
+	tests := []struct {
+		name string
+		do   func(c *Conn, call *Call) (time.Duration, error)
+		want error
+	}{
+		{"deadline", func(c *Conn, call *Call) (time.Duration, error) {
+			return 50 * time.Millisecond, c.Do(within(t, 50*time.Millisecond), call)
+		}, context.DeadlineExceeded},
+		{"near deadline", func(c *Conn, call *Call) (time.Duration, error) {
+			return leadMargin, c.Do(within(t, leadMargin-time.Millisecond/2), call)
+		}, context.DeadlineExceeded},
+		{"timeout", func(c *Conn, call *Call) (time.Duration, error) {
+			call.Timeout = 50 * time.Millisecond
+			return call.Timeout, c.Do(context.Background(), call)
+		}, context.DeadlineExceeded},
+		{"cancel", func(c *Conn, call *Call) (time.Duration, error) {
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return 20 * time.Millisecond, c.Do(ctx, call)
+		}, context.Canceled},
+		{"early cancel", func(c *Conn, call *Call) (time.Duration, error) {
+			ctx, cancel := context.WithCancel(context.Background())
+			time.AfterFunc(100*time.Microsecond, cancel)
+			return time.Millisecond, c.Do(ctx, call)
+		}, context.Canceled},
+		{"interrupt", func(c *Conn, call *Call) (time.Duration, error) {
+			call.Yield = true
+			time.AfterFunc(20*time.Millisecond, func() { c.Interrupt(ErrIdle) })
+			return 20 * time.Millisecond, c.Do(context.Background(), call)
+		}, ErrIdle},
+		{"close", func(c *Conn, call *Call) (time.Duration, error) {
+			time.AfterFunc(20*time.Millisecond, func() { c.Close() })
+			return 20 * time.Millisecond, c.Do(context.Background(), call)
+		}, ErrClosed},
+		{"early close", func(c *Conn, call *Call) (time.Duration, error) {
+			time.AfterFunc(100*time.Microsecond, func() { c.Close() })
+			return time.Millisecond, c.Do(context.Background(), call)
+		}, ErrClosed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := leading(t)
+			for range 3 {
+				at := time.Now()
+				call := &Call{Method: "Never", Param: getRequest("r")}
+				want, err := tt.do(c, call)
+				took := time.Since(at)
+				if !errors.Is(err, tt.want) || took > want+slack || !call.Sent {
+					t.Errorf("%v after %v, sent %v", err, took, call.Sent)
+				}
+				if c.Err() != nil {
+					return
+				}
+				quick(t, c)
+				quick(t, c)
+			}
+		})
+	}
+}
+
+func TestLeaderMeetsOtherAnswers(t *testing.T) {
+	c := leading(t)
+	call := &Call{Method: "Big", Param: getRequest("r")}
+	if err := c.Do(within(t, 5*time.Second), call); err != nil || len(call.ResultCells) != 10*readBuffer {
+		t.Errorf("big: %d bytes, %v", len(call.ResultCells), err)
+	}
+	quick(t, c)
+	slow := &Call{Method: "Slow", Param: getRequest("r")}
+	if err := c.Do(within(t, 5*time.Second), slow); err != nil || string(slow.ResultCells) != "slow" {
+		t.Errorf("slow: %q, %v", slow.ResultCells, err)
+	}
+	quick(t, c)
+	err := c.Do(within(t, 5*time.Second), &Call{Method: "Die", Param: getRequest("r")})
+	if !errors.Is(err, ErrServerClosed) {
+		t.Errorf("die: %v", err)
+	}
+	<-c.Done()
+}
+
+// The end of a quiet stream is noticed though nobody calls.
+func TestQuietStreamIsWatched(t *testing.T) {
+	c := dial(t, config(onTCP(t, func(s *session) error {
+		var r wire.ReceivedRequest
+		for range loneCalls + 10 {
+			if err := s.next(&r); err != nil {
+				return err
+			}
+			if err := s.answer(r.CallID, nil, nil); err != nil {
+				return err
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+		return nil
+	})))
+	for range loneCalls + 10 {
+		if err := c.Do(within(t, 5*time.Second), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-c.Done():
+	case <-time.After(5 * time.Second):
+		t.Fatal("the server closed the connection, nobody noticed")
+	}
+	if !errors.Is(c.Err(), ErrServerClosed) {
+		t.Error(c.Err())
+	}
+}
+
+// Callers who come and go, so that the token changes hands all the time.
+func TestTokenChangesHands(t *testing.T) {
+	c := leading(t)
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 150 {
+				time.Sleep(time.Duration(rand.IntN(3)) * time.Duration(rand.IntN(1000)) * time.Microsecond)
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				method, want := "Get", "quick"
+				switch rand.IntN(50) {
+				case 0:
+					method, want = "Big", ""
+				case 1:
+					method = "Never"
+					ctx, cancel = context.WithTimeout(context.Background(), time.Duration(rand.IntN(8000))*time.Microsecond)
+				}
+				call := &Call{Method: method, Param: getRequest("r")}
+				err := c.Do(ctx, call)
+				cancel()
+				if method == "Never" {
+					if !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("%d/%d never: %v", w, i, err)
+					}
+				} else if err != nil || want != "" && string(call.ResultCells) != want {
+					t.Errorf("%d/%d %s: %v", w, i, method, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if c.Err() != nil || c.InFlight() != 0 {
+		t.Error(c.Err(), c.InFlight())
+	}
+	for range loneCalls + 5 {
+		quick(t, c)
+	}
+}
+
+func TestInterruptSparesTheOthers(t *testing.T) {
+	c := dial(t, config(onTCP(t, scripted)))
+	why := fmt.Errorf("suspect")
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			call := &Call{Method: "Slow", Param: &pb.ScanRequest{}, Yield: i%2 == 0}
+			err := c.Do(within(t, 5*time.Second), call)
+			if call.Yield && err != why || !call.Yield && err != nil {
+				t.Errorf("call %d: %v", i, err)
+			}
+		})
+	}
+	for c.InFlight() < 6 {
+		time.Sleep(time.Millisecond)
+	}
+	c.Interrupt(why)
+	if n := c.InFlight(); n != 3 {
+		t.Errorf("%d in flight after the interrupt", n)
+	}
+	wg.Wait()
+	quick(t, c)
+}
