@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -188,4 +189,11 @@ func (s *State) Settings() iter.Seq2[string, string] {
 			}
 		}
 	}
+}
+
+// SameBut says whether two pictures differ in nothing but regions and
+// snapshots. It costs a few comparisons.
+func (s *State) SameBut(o *State) bool {
+	return s.tables.root == o.tables.root && s.namespaces.root == o.namespaces.root &&
+		s.groups.root == o.groups.root && maps.Equal(s.settings, o.settings)
 }

@@ -186,9 +186,10 @@ func publishOpen(tx *catalog.Tx, ps []placement) error {
 	return nil
 }
 
-// closeOn closes a region on a server, if that lives.
+// closeOn closes a region on a server, if there is one. On a dead one this does
+// no harm; one that is leaving remembers where the region went.
 func (m *Master) closeOn(ctx context.Context, rs host.RegionServer, encoded string, moved *host.Moved) {
-	if rs == nil || !rs.Alive() {
+	if rs == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, closeWait)

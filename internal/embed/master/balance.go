@@ -160,3 +160,11 @@ func (m *Master) Drain(ctx context.Context, rs host.RegionServer) {
 		}
 	}
 }
+
+// RenameDraining lets the list of decommissioned servers follow servers whose
+// address has changed.
+func RenameDraining(tx *catalog.Tx, rename func([]string) ([]string, bool)) {
+	if list, changed := rename(strings.Fields(tx.Setting(settingDraining))); changed {
+		tx.SetSetting(settingDraining, strings.Join(list, "\n"))
+	}
+}

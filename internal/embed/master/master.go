@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -59,11 +60,13 @@ type Config struct {
 	StopMaster, Shutdown func()
 }
 
-// Master is one incarnation of the active master.
+// Master is one incarnation of a master, active or backup.
 type Master struct {
 	cfg   Config
 	log   *slog.Logger
 	locks locks
+
+	active atomic.Bool
 
 	ctx    context.Context // ends when the master stops
 	cancel context.CancelFunc
@@ -72,15 +75,32 @@ type Master struct {
 	wg     sync.WaitGroup
 }
 
-// New starts a master. Close ends it.
+// New makes a backup master, which refuses every call until Activate. Close
+// ends it.
 func New(cfg Config) *Master {
 	m := &Master{cfg: cfg, log: cfg.Logger.With("master", cfg.Name.String())}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-	if cfg.JanitorPeriod > 0 {
-		m.goRun(m.janitor)
-	}
 	return m
 }
+
+// Activate makes this the active master: it finishes what an earlier one left
+// half done. Only one master is active at a time.
+func (m *Master) Activate() error {
+	if err := m.recover(); err != nil {
+		return err
+	}
+	if err := m.dropLeftovers(); err != nil {
+		return err
+	}
+	m.active.Store(true)
+	if m.cfg.JanitorPeriod > 0 {
+		m.goRun(m.janitor)
+	}
+	return nil
+}
+
+// Active says whether Activate was called.
+func (m *Master) Active() bool { return m.active.Load() }
 
 // Name is the master's name.
 func (m *Master) Name() meta.ServerName { return m.cfg.Name }
@@ -111,10 +131,14 @@ func (m *Master) stopped() error {
 	return retriable(wire.ClassMasterStopped, "%s", "Master "+m.cfg.Name.String()+" is stopped")
 }
 
-// ready refuses calls while the master is told to look as if it were starting.
+// ready refuses calls while the master is a backup, or told to look as if it
+// were starting.
 func (m *Master) ready() error {
 	if m.ctx.Err() != nil {
 		return m.stopped()
+	}
+	if !m.active.Load() {
+		return retriable(wire.ClassServerNotRunningYet, "Server is not running yet")
 	}
 	if m.cfg.Controls.isInitializing() {
 		return retriable(wire.ClassPleaseHold, "Master is initializing")
@@ -193,8 +217,8 @@ func (m *Master) dropData(ids ...uint32) error {
 	})
 }
 
-// DropLeftovers removes data whose removal an earlier process did not finish.
-func (m *Master) DropLeftovers() error {
+// dropLeftovers removes data whose removal an earlier process did not finish.
+func (m *Master) dropLeftovers() error {
 	s, used := m.state(), map[uint64]bool{}
 	for t := range s.Tables() {
 		used[uint64(t.ID)] = true

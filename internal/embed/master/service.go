@@ -8,10 +8,9 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
-// Services gives what the master's port serves: MasterService, the registry
-// (ClientMetaService), and the little of AdminService that clients ask a
-// master for. Methods that are missing here are refused by the RPC server,
-// naming them.
+// Services gives what the master's port serves: MasterService, and the little
+// of AdminService that clients ask a master for. Methods that are missing here
+// are refused by the RPC server, naming them.
 func (m *Master) Services() []*rpcserver.Service {
 	s := rpcserver.NewService("MasterService")
 	m.addTables(s)
@@ -29,7 +28,7 @@ func (m *Master) Services() []*rpcserver.Service {
 	answer(m, a, "GetServerInfo", func(context.Context, *pb.GetServerInfoRequest) (*pb.GetServerInfoResponse, error) {
 		return &pb.GetServerInfoResponse{ServerInfo: &pb.ServerInfo{ServerName: m.cfg.Name.ToProto()}}, nil
 	})
-	return []*rpcserver.Service{s, registry(m.cfg.Cluster), a}
+	return []*rpcserver.Service{s, a}
 }
 
 // answer adds a method to a service. While the master is told to look as if it

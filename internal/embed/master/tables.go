@@ -372,9 +372,9 @@ func (m *Master) enable(ctx context.Context, t *catalog.Table) error {
 	return err
 }
 
-// Recover finishes what an earlier process left half done: a table that was
+// recover finishes what an earlier process left half done: a table that was
 // being disabled is disabled, one that was being enabled is enabled.
-func (m *Master) Recover() error {
+func (m *Master) recover() error {
 	return m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 		for _, t := range slices.Collect(tx.Tables()) {
 			c := *t

@@ -1,0 +1,232 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
+	"github.com/holdfast-hbase/holdfast/internal/embed/chaos"
+	"github.com/holdfast-hbase/holdfast/internal/embed/eventlog"
+	"github.com/holdfast-hbase/holdfast/internal/embed/master"
+	"github.com/holdfast-hbase/holdfast/internal/embed/zkserver"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
+)
+
+// Rules are the chaos rules.
+func (c *Cluster) Rules() *chaos.Engine { return c.rules }
+
+// Events is the event log.
+func (c *Cluster) Events() *eventlog.Log { return c.events }
+
+// ZooKeeper is the ZooKeeper endpoint.
+func (c *Cluster) ZooKeeper() *zkserver.Server { return c.zk }
+
+// Controls disturb the master.
+func (c *Cluster) Controls() *master.Controls { return &c.controls }
+
+// Clock is the cluster's clock.
+func (c *Cluster) Clock() *Clock { return c.clock }
+
+// Catalog gives the present picture of tables and regions.
+func (c *Cluster) Catalog() *catalog.State { return c.catalog.State() }
+
+// ZNodeParent is the znode below which HBase's nodes are.
+func (c *Cluster) ZNodeParent() string { return c.opts.ZNodeParent }
+
+// ZooKeeperAddress is ZooKeeper's address as advertised.
+func (c *Cluster) ZooKeeperAddress() string {
+	_, port, err := meta.ParseAddress(c.zk.Addr())
+	if err != nil {
+		return c.zk.Addr()
+	}
+	return (meta.ServerName{Host: c.opts.Advertise, Port: port}).Address()
+}
+
+// RegionInfo describes one region.
+type RegionInfo struct {
+	Table   string `json:"table"`
+	Encoded string `json:"encoded"`
+	// Name is the full region name, bytes that are not printable ASCII as \xHH.
+	Name       string `json:"name"`
+	Start, End []byte `json:"-"`
+	State      string `json:"state"`
+	// Server is the host,port,startcode that info:server names, Index its slot,
+	// -1 if that is not known.
+	Server  string `json:"server"`
+	Index   int    `json:"index"`
+	OpenSeq int64  `json:"openSeq"`
+	// Parent was split or merged away.
+	Parent bool `json:"parent,omitempty"`
+}
+
+// Regions describes a table's regions in key order, or every region if the
+// table is the zero name.
+func (c *Cluster) Regions(table meta.TableName) []RegionInfo {
+	s := c.catalog.State()
+	regions := s.AllRegions()
+	if !table.IsZero() {
+		regions = s.RegionsOf(table)
+	}
+	index := c.indexes()
+	var out []RegionInfo
+	for r := range regions {
+		out = append(out, regionInfo(r, index))
+	}
+	return out
+}
+
+func regionInfo(r *catalog.Region, index map[string]int) RegionInfo {
+	i := RegionInfo{
+		Table: r.Info.Table.String(), Encoded: r.Encoded, Name: r.Info.String(), Start: r.Info.Start, End: r.Info.End,
+		State: r.State.String(), Index: -1, OpenSeq: r.OpenSeq, Parent: r.Parent(),
+	}
+	if !r.Server.IsZero() {
+		i.Server = r.Server.String()
+		if n, ok := index[r.Server.Address()]; ok {
+			i.Index = n
+		}
+	}
+	return i
+}
+
+func (c *Cluster) indexes() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := make(map[string]int, len(c.slots))
+	for _, s := range c.slots {
+		m[s.address] = s.index
+	}
+	return m
+}
+
+// Locate describes the region of a table that holds a row.
+func (c *Cluster) Locate(table meta.TableName, row []byte) (RegionInfo, error) {
+	s := c.catalog.State()
+	if s.Table(table) == nil {
+		return RegionInfo{}, fmt.Errorf("there is no table %s", table)
+	}
+	for r := range s.RegionsOf(table) {
+		if !r.Parent() && r.Info.Contains(row) {
+			return regionInfo(r, c.indexes()), nil
+		}
+	}
+	return RegionInfo{}, fmt.Errorf("no region of table %s holds the row", table)
+}
+
+// ServerName gives the full name of the server in a slot.
+func (c *Cluster) ServerName(i int) (meta.ServerName, error) {
+	s, err := c.slotAt(i)
+	if err != nil {
+		return meta.ServerName{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.process == nil {
+		return meta.ServerName{}, fmt.Errorf("region server %d was never started", i)
+	}
+	return s.process.Name(), nil
+}
+
+// FindServer finds a region server's index by what people call it: the index,
+// host:port, host,port,startcode, or "meta" for the one that holds hbase:meta.
+func (c *Cluster) FindServer(name string) (int, error) {
+	if i, err := strconv.Atoi(name); err == nil {
+		_, err := c.slotAt(i)
+		return i, err
+	}
+	address := name
+	if name == "meta" {
+		n, _ := c.MetaLocation()
+		address = n.Address()
+	} else if n, err := meta.ParseServerName(name); err == nil {
+		address = n.Address()
+	}
+	if i, ok := c.indexes()[address]; ok {
+		return i, nil
+	}
+	return 0, fmt.Errorf("there is no region server %q", name)
+}
+
+// Move moves a region to the server in a slot; -1 lets the master choose
+// another one.
+func (c *Cluster) Move(ctx context.Context, encoded string, to int) error {
+	m, err := c.Master()
+	if err != nil {
+		return err
+	}
+	var dst meta.ServerName
+	if to >= 0 {
+		if dst, err = c.ServerName(to); err != nil {
+			return err
+		}
+	}
+	return m.Move(ctx, encoded, dst)
+}
+
+// CreateTable makes a table with default families and waits until it is open.
+func (c *Cluster) CreateTable(ctx context.Context, table meta.TableName, families []string, splits [][]byte) error {
+	m, err := c.Master()
+	if err != nil {
+		return err
+	}
+	s := &pb.TableSchema{TableName: table.ToProto()}
+	for _, f := range families {
+		s.ColumnFamilies = append(s.ColumnFamilies, &pb.ColumnFamilySchema{Name: []byte(f)})
+	}
+	return m.CreateTable(ctx, s, splits)
+}
+
+// Reset gives a running cluster the shape it had at first: every server alive,
+// no rules, no disturbances, the clock the system's, and a catalog with nothing
+// but the system tables. The event log goes on.
+func (c *Cluster) Reset(ctx context.Context) error {
+	c.rules.Clear()
+	c.controls.Reset()
+	c.clock.Reset()
+	errs := []error{c.zk.Resume()}
+	for _, m := range c.MasterSlots() {
+		if !m.Running {
+			errs = append(errs, c.StartMaster(m.Index))
+		}
+	}
+	for _, s := range c.Servers() {
+		switch s.State {
+		case Stopped, Dead:
+			errs = append(errs, c.StartServer(s.Index))
+		case Running, Paused, Hung:
+			errs = append(errs, c.Resume(s.Index), c.Slow(s.Index, 0))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	children, err := c.zk.Children("/")
+	if err != nil {
+		return err
+	}
+	for _, n := range children {
+		if p := "/" + n; p != "/zookeeper" && p != c.opts.ZNodeParent && !strings.HasPrefix(c.opts.ZNodeParent, p+"/") {
+			c.remove(p)
+		}
+	}
+	m, err := c.Master()
+	if err != nil {
+		return err
+	}
+	return m.Reset(ctx)
+}
+
+// Addresses gives the advertised addresses of the region servers by index.
+func (c *Cluster) Addresses() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]string, len(c.slots))
+	for i, s := range c.slots {
+		out[i] = s.address
+	}
+	return out
+}
