@@ -313,6 +313,11 @@ func (l *loop) accept(k *call) {
 
 // send puts a call on the wire; there is a transport.
 func (l *loop) send(k *call) {
+	if k.watch != nil && !l.prepareWatch(k) {
+		l.release(k)
+		k.finish(result{err: errWatchMode})
+		return
+	}
 	k.sentAt, k.sent, k.host = time.Now(), true, l.t.est.host
 	if k.op == jute.OpAuth {
 		// Servers may answer an auth before requests sent earlier.
@@ -558,7 +563,7 @@ func (l *loop) onReply(h jute.ReplyHeader, body []byte) {
 		return
 	}
 	if k.watch != nil {
-		l.register(k.watch, h.Err)
+		l.register(k, h.Err)
 	}
 	k.finish(result{body: body, code: h.Err})
 }

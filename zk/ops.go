@@ -371,7 +371,8 @@ func (c *Conn) Sync(ctx context.Context, path string) error {
 }
 
 // AddWatch registers a persistent watch on a node, which need not exist. It needs ZooKeeper 3.6; older servers answer ErrUnimplemented.
-// A path can have persistent watches of one mode only within a Conn.
+// Within a Conn, a path has persistent watches of one mode
+// only, since older servers keep one per client and path.
 func (c *Conn) AddWatch(ctx context.Context, path string, mode AddMode) (*Watch, error) {
 	full, err := c.full(path, false)
 	if err != nil {

@@ -527,6 +527,78 @@ func TestWatchesSurviveReconnect(t *testing.T) {
 	})
 }
 
+// One-shot and persistent watches on one path do not disturb each other, on servers that can keep both and on those that cannot.
+func TestWatchesOfBothKinds(t *testing.T) {
+	for _, single := range []bool{false, true} {
+		for _, mode := range []zk.AddMode{zk.Persistent, zk.Recursive} {
+			t.Run(fmt.Sprintf("one per path %v, mode %d", single, mode), func(t *testing.T) {
+				inWorld(t, 2, zkserver.Config{OneWatchPerPath: single}, func(t *testing.T, w *world) {
+					w.open(w.config(10 * time.Second))
+					ctx := t.Context()
+					must := func(err error) {
+						t.Helper()
+						if err != nil {
+							t.Fatal(err)
+						}
+					}
+					if _, err := w.s.Create("/a", nil, zkserver.CreateOptions{}); err != nil {
+						t.Fatal(err)
+					}
+					oneShots := func() (data, kids *zk.Watch) {
+						_, _, data, err := w.c.GetW(ctx, "/a")
+						must(err)
+						_, _, kids, err = w.c.ChildrenW(ctx, "/a")
+						must(err)
+						return data, kids
+					}
+					next := 0
+					change := func(data, kids, both *zk.Watch) {
+						t.Helper()
+						kid := fmt.Sprintf("/a/k%d", next)
+						next++
+						_, err := w.s.Set("/a", nil, -1)
+						must(err)
+						_, err = w.s.Create(kid, nil, zkserver.CreateOptions{})
+						must(err)
+						wantEvent(t, data, zk.EventDataChanged, "/a")
+						wantEvent(t, kids, zk.EventChildrenChanged, "/a")
+						if both == nil {
+							return
+						}
+						wantEvent(t, both, zk.EventDataChanged, "/a")
+						if mode == zk.Recursive {
+							wantEvent(t, both, zk.EventCreated, kid)
+						} else {
+							wantEvent(t, both, zk.EventChildrenChanged, "/a")
+						}
+					}
+					data, kids := oneShots()
+					both, err := w.c.AddWatch(ctx, "/a", mode)
+					must(err)
+					change(data, kids, both) // one-shots first
+					data, kids = oneShots()
+					change(data, kids, both) // one-shots after
+					data, kids = oneShots()
+					w.s.DropConnections()
+					wantEvent(t, both, zk.EventMissed, "/a")
+					must(w.c.Sync(ctx, "/"))
+					change(data, kids, both) // armed again
+					data, kids = oneShots()
+					if _, err := w.c.AddWatch(ctx, "/a", 1-mode); err == nil {
+						t.Fatal("two modes on one path")
+					}
+					both.Cancel()
+					must(w.c.Sync(ctx, "/"))
+					change(data, kids, nil) // left alone
+					if _, open := <-both.C(); open {
+						t.Fatal("an event after Cancel")
+					}
+				})
+			})
+		}
+	}
+}
+
 // A slow reader of a persistent watch is told that it missed something, and hears everything after that.
 func TestSlowWatcher(t *testing.T) {
 	inWorld(t, 1, zkserver.Config{}, func(t *testing.T, w *world) {

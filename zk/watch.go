@@ -2,6 +2,7 @@ package zk
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -133,7 +134,8 @@ func newWatchTable() watchTable {
 }
 
 // register enters a watch when its call was answered: here, in wire order, so that no event can come between.
-func (l *loop) register(w *Watch, code Code) {
+func (l *loop) register(k *call, code Code) {
+	w := k.watch
 	switch {
 	case code == jute.OK:
 	case code == jute.ErrNoNode && w.kind == kindExist:
@@ -145,6 +147,9 @@ func (l *loop) register(w *Watch, code Code) {
 	}
 	w.registered = true
 	l.watches[w.kind][w.path] = append(l.watches[w.kind][w.path], w)
+	if w.kind.oneShot() && k.body[len(k.body)-1] == 0 && !l.hasPersistent(w.path, kindPersistent, kindRecursive) {
+		l.arm(w.path) // the persistent watch it relied on was refused, or went meanwhile
+	}
 }
 
 func (l *loop) dropWatch(w *Watch) {
@@ -164,26 +169,75 @@ func (l *loop) dropWatch(w *Watch) {
 	}
 	delete(m, w.path)
 	if !w.kind.oneShot() && l.t != nil {
-		// Nobody waits for the answer, and a server that does not know the watch is as good. One-shot watches stay at the
-		// server until they fire; there is at most one per path.
-		typ := jute.WatcherPersistent
-		if w.kind == kindRecursive {
-			typ = jute.WatcherRecursive
-		}
-		l.sendRemoval(w.path, typ)
+		l.removePersistent(w.path)
 	}
 }
 
-// sendRemoval removes one kind of persistent watch. Servers before 3.9 know only "any"; a one-shot watch of this client on the
-// same path would go with it, so then the persistent watch is left to fire into nothing.
-func (l *loop) sendRemoval(path string, typ int32) {
-	if len(l.watches[kindData][path])+len(l.watches[kindExist][path])+len(l.watches[kindChild][path]) == 0 {
-		typ = jute.WatcherAny
+// One watch per path. Servers before 3.9 keep one mode per client and path: a persistent watch swallows the one-shot watches on its path, and
+// a one-shot watch set afterwards turns the persistent one into a one-shot. So, with every server:
+//   - a one-shot watch is not sent for a path that has a persistent one (oneShotArmed); the persistent watch's events fire it;
+//   - a recursive watch is not told of changed lists of children, so a child's creation or deletion fires the one-shot child watches of its parent;
+//   - when the last persistent watch of a path goes, the one-shot watches left on it are armed.
+
+// hasPersistent reports whether a persistent watch of one of the kinds is armed on path or about to be.
+func (l *loop) hasPersistent(path string, kinds ...watchKind) bool {
+	for _, k := range kinds {
+		if len(l.watches[k][path]) > 0 {
+			return true
+		}
 	}
-	m := jute.PathMode{Path: path, Mode: typ}
+	for _, k := range l.pending {
+		if k.op == jute.OpAddWatch && k.watch != nil && k.watch.path == path && slices.Contains(kinds, k.watch.kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// prepareWatch adapts a call that registers a watch to what is on its path already; false if the call cannot be sent.
+func (l *loop) prepareWatch(k *call) bool {
+	w := k.watch
+	if w.kind.oneShot() {
+		// The flag is the last byte of the body. It is set anew each time, because the call may be sent more than once.
+		k.body[len(k.body)-1] = 1
+		if l.hasPersistent(w.path, kindPersistent, kindRecursive) {
+			k.body[len(k.body)-1] = 0
+		}
+		return true
+	}
+	other := kindPersistent
+	if w.kind == kindPersistent {
+		other = kindRecursive
+	}
+	return !l.hasPersistent(w.path, other)
+}
+
+// errWatchMode is the answer to a second persistent watch of another mode on one path.
+var errWatchMode = errors.New("the path has a persistent watch of the other mode")
+
+// removePersistent tells the server that a path's persistent watch is no longer wanted and arms what else is wanted there. Nobody waits for
+// the answers.
+func (l *loop) removePersistent(path string) {
+	m := jute.PathMode{Path: path, Mode: jute.WatcherAny}
 	var w jute.Writer
 	m.Encode(&w)
 	l.send(&call{op: jute.OpRemoveWatches, body: w.Bytes(), internal: true})
+	l.arm(path)
+}
+
+// arm arms the one-shot watches of a path; what they missed since the newest zxid comes back as events.
+func (l *loop) arm(path string) {
+	q := jute.SetWatches{RelativeZxid: l.zxid}
+	for kind, list := range map[watchKind]*[]string{kindData: &q.Data, kindExist: &q.Exist, kindChild: &q.Child} {
+		if len(l.watches[kind][path]) > 0 {
+			*list = []string{path}
+		}
+	}
+	if len(q.Data)+len(q.Exist)+len(q.Child) > 0 {
+		var w jute.Writer
+		q.Encode(&w, jute.OpSetWatches)
+		l.send(&call{op: jute.OpSetWatches, body: w.Bytes(), internal: true})
+	}
 }
 
 // deliver never blocks: a one-shot watch has room for its event, a persistent one says EventMissed when its reader is slow.
@@ -212,23 +266,28 @@ func (w *Watch) end(err error) {
 
 func (l *loop) onEvent(e jute.WatcherEvent) {
 	ev := Event{Type: EventType(e.Type), Path: l.strip(e.Path)}
-	fire := func(kinds ...watchKind) {
+	fire := func(ev Event, path string, kinds ...watchKind) {
 		for _, k := range kinds {
-			for _, w := range l.watches[k][e.Path] {
+			for _, w := range l.watches[k][path] {
 				w.deliver(ev)
 				w.closed = true
 				close(w.ch)
 			}
-			delete(l.watches[k], e.Path)
+			delete(l.watches[k], path)
 		}
 	}
+	parent := parentOf(e.Path)
 	switch e.Type {
-	case jute.EventCreated, jute.EventDataChanged:
-		fire(kindData, kindExist)
+	case jute.EventDataChanged:
+		fire(ev, e.Path, kindData, kindExist)
+	case jute.EventCreated:
+		fire(ev, e.Path, kindData, kindExist)
+		fire(Event{Type: EventChildrenChanged, Path: l.strip(parent)}, parent, kindChild)
 	case jute.EventDeleted:
-		fire(kindData, kindExist, kindChild)
+		fire(ev, e.Path, kindData, kindExist, kindChild)
+		fire(Event{Type: EventChildrenChanged, Path: l.strip(parent)}, parent, kindChild)
 	case jute.EventChildrenChanged:
-		fire(kindChild)
+		fire(ev, e.Path, kindChild)
 	default:
 		return
 	}
@@ -242,15 +301,19 @@ func (l *loop) onEvent(e jute.WatcherEvent) {
 		for _, w := range l.watches[kindRecursive][p] {
 			w.deliver(ev)
 		}
-		if p == "/" || p == "" {
+		if p == "/" {
 			return
 		}
-		if i := strings.LastIndexByte(p, '/'); i > 0 {
-			p = p[:i]
-		} else {
-			p = "/"
-		}
+		p = parentOf(p)
 	}
+}
+
+// parentOf returns the path above; "/" for whatever has none.
+func parentOf(p string) string {
+	if i := strings.LastIndexByte(p, '/'); i > 0 {
+		return p[:i]
+	}
+	return "/"
 }
 
 // rearmBatch is how many bytes of paths one setWatches carries, as in the Java client: a server's frame limit is 1 MiB.

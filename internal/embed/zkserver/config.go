@@ -44,6 +44,10 @@ type Config struct {
 	// Persister, if set, is told of every change of a persistent node before the change is visible.
 	Persister Persister
 
+	// OneWatchPerPath keeps one watch per client and path, the last one set winning between one-shot and persistent ones, as ZooKeeper
+	// before 3.9 does.
+	OneWatchPerPath bool
+
 	// MaxFrame is the largest request body accepted (jute.maxbuffer). Default 1 048 575, at least 1024.
 	MaxFrame int
 	// MaxQueued bounds the replies and events waiting for one connection. A connection whose replies do not drain is not read;

@@ -57,7 +57,7 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, started: cfg.Now(),
-		nodes: map[string]*node{}, watches: newWatchTable(), sessions: map[int64]*session{}, buckets: map[int64]map[*session]struct{}{},
+		nodes: map[string]*node{}, watches: newWatchTable(cfg.OneWatchPerPath), sessions: map[int64]*session{}, buckets: map[int64]map[*session]struct{}{},
 		conns: map[*conn]struct{}{}, leader: cfg.Leader, minSession: cfg.MinSessionTimeout, maxSession: cfg.MaxSessionTimeout,
 		expiryWake: make(chan struct{}, 1), done: make(chan struct{}), zxid: int64(cfg.Epoch) << 32,
 	}

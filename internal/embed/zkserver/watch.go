@@ -19,10 +19,12 @@ const (
 // watchTable holds who watches what, by kind and path, and by connection so that a connection's end is cheap.
 type watchTable struct {
 	byPath [watchKinds]map[string]map[*conn]struct{}
+	// single is Config.OneWatchPerPath.
+	single bool
 }
 
-func newWatchTable() *watchTable {
-	w := &watchTable{}
+func newWatchTable(single bool) *watchTable {
+	w := &watchTable{single: single}
 	for k := range w.byPath {
 		w.byPath[k] = map[string]map[*conn]struct{}{}
 	}
@@ -35,6 +37,13 @@ type watchKey struct {
 }
 
 func (w *watchTable) add(k watchKind, path string, c *conn) {
+	if w.single {
+		for other := range watchKinds {
+			if other != k && (other >= watchPersistent || k >= watchPersistent) {
+				w.remove(other, path, c)
+			}
+		}
+	}
 	set := w.byPath[k][path]
 	if set == nil {
 		set = map[*conn]struct{}{}
