@@ -38,7 +38,7 @@ lint: ## vet, staticcheck and the rules of this house
 	$(GO) run ./internal/tools/lint
 
 bench: build ## benchmarks beside the peers, as ratios
-	interop/bench
+	interop/run -bench . -benchtime 1x -run XXX -v ./interop/bench
 
 generate: ## everything that is generated
 	$(GO) generate ./...

@@ -1,0 +1,95 @@
+//go:build interop
+
+package bench
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/holdfast-hbase/holdfast/hbase/admin"
+)
+
+// raw is the floor: one blocking socket and one frame, built by hand and sent
+// again and again.
+type raw struct {
+	conn  net.Conn
+	frame []byte
+	in    []byte
+}
+
+func newRaw(b *testing.B, loc admin.RegionLocation) *raw {
+	conn, err := net.Dial("tcp", loc.Server.Address())
+	if err != nil {
+		b.Fatal(err)
+	}
+	field := func(dst []byte, number int, v []byte) []byte {
+		dst = append(dst, byte(number<<3|2))
+		dst = binary.AppendUvarint(dst, uint64(len(v)))
+		return append(dst, v...)
+	}
+	// ConnectionHeader: user_info{effective_user}, service_name,
+	// cell_block_codec_class, version_info (so that the answer's cells come in
+	// a cell block, as they do for the client).
+	version := field(nil, 1, []byte("2.6.4"))
+	for n := 2; n <= 6; n++ {
+		version = field(version, n, []byte("-"))
+	}
+	version = append(version, 7<<3, 2, 8<<3, 6)
+	header := field(nil, 1, field(nil, 1, []byte("bench")))
+	header = field(header, 2, []byte("ClientService"))
+	header = field(header, 3, []byte("org.apache.hadoop.hbase.codec.KeyValueCodec"))
+	header = field(header, 5, version)
+	hello := append([]byte("HBas"), 0, 80)
+	hello = binary.BigEndian.AppendUint32(hello, uint32(len(header)))
+	if _, err := conn.Write(append(hello, header...)); err != nil {
+		b.Fatal(err)
+	}
+	// GetRequest: region{type REGION_NAME, value}, get{row}.
+	region := loc.Region
+	param := field(nil, 1, field([]byte{1 << 3, 1}, 2, region.Name()))
+	param = field(param, 2, field(nil, 1, []byte(row)))
+	// RequestHeader: call_id 1, method_name Get, request_param true, timeout.
+	request := field([]byte{1 << 3, 1}, 3, []byte("Get"))
+	request = append(request, 4<<3, 1, 7<<3)
+	request = binary.AppendUvarint(request, 60000)
+	body := binary.AppendUvarint(nil, uint64(len(request)))
+	body = append(body, request...)
+	body = binary.AppendUvarint(body, uint64(len(param)))
+	body = append(body, param...)
+	r := &raw{conn: conn, in: make([]byte, 64<<10)}
+	r.frame = append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
+	return r
+}
+
+func (r *raw) do() error {
+	_, err := r.roundTrip()
+	return err
+}
+
+func (r *raw) roundTrip() (int, error) {
+	if _, err := r.conn.Write(r.frame); err != nil {
+		return 0, err
+	}
+	if _, err := io.ReadFull(r.conn, r.in[:4]); err != nil {
+		return 0, err
+	}
+	n := int(binary.BigEndian.Uint32(r.in))
+	_, err := io.ReadFull(r.conn, r.in[4:4+n])
+	return 4 + n, err
+}
+
+// answerSize checks that the frame is answered with the row and gives the size.
+func (r *raw) answerSize(b *testing.B) int {
+	n, err := r.roundTrip()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if n < 100 {
+		b.Fatalf("the raw Get was answered with %d bytes", n)
+	}
+	return n
+}
+
+func (r *raw) close() { r.conn.Close() }
