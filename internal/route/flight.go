@@ -29,7 +29,7 @@ var pageSizes = [...]int{1, 16, 128, 1000}
 
 func pageAfter(size int) int {
 	for _, s := range pageSizes {
-		if s > size {
+		if s > max(size, 1) {
 			return s
 		}
 	}
@@ -184,39 +184,56 @@ func (t *table) wakeAt(at time.Time) {
 	}
 }
 
-// flightFor decides how to read: backwards from the waiter's row, which brings
-// its region and some before it, or forwards from where the last answer ended.
+// flightFor decides how to read.
+//
+// Backwards from the waiter's row brings its region for certain, and some
+// before it. Forwards from the start of the gap brings all of the gap, if the
+// page is large enough: better when misses keep coming, unless the table has
+// just turned out to be so large that pages end before they serve anybody.
+// When many wait in many gaps, a page goes on through what is known between
+// them: a sweep.
 func (t *table) flightFor(w *waiter, lo, hi []byte, waiting int, now time.Time) *flight {
 	f := &flight{table: t, w: w, lo: lo, hi: hi}
 	a := &t.ahead
 	rate := a.rate(now)
 	adjacent := !a.at.IsZero() && now.Sub(a.at) < aheadTime && bytes.Equal(a.end, lo)
 	exact := !w.pos.before && bytes.Equal(w.pos.key, lo) // its region starts at lo
-	dense := adjacent && waiting > denseWaiters && !now.Before(a.sparse)
+	served := !now.Before(a.sparse)                      // forward pages serve
+	f.size = pageFor(rate)
 	switch {
 	case w.alone:
 		f.size = holePage
-	case dense, exact && (adjacent || w.walk != nil):
-		f.size = pageSizes[1]
+	case exact && w.walk != nil:
+		f.size = pageSizes[2]
 		if adjacent {
-			f.size = pageAfter(a.size)
+			f.size = max(f.size, pageAfter(a.size))
 		}
-		if w.walk != nil {
-			f.size = max(f.size, pageSizes[2])
-			if stop := w.walk.stop; !dense && len(stop) > 0 && (len(hi) == 0 || bytes.Compare(stop, hi) < 0) && bytes.Compare(lo, stop) < 0 {
-				hi = stop
-			}
+		if stop := w.walk.stop; len(stop) > 0 && (len(hi) == 0 || bytes.Compare(stop, hi) < 0) && bytes.Compare(lo, stop) < 0 {
+			hi = stop
 		}
-		f.scan = MetaScan{StartRow: t.firstRow(lo), StopRow: t.stopRow(hi), Limit: f.size}
-		return f
-	default:
-		f.size = pageFor(rate)
+		return f.forward(hi)
+	case exact && adjacent:
+		f.size = max(f.size, pageAfter(a.size))
+		return f.forward(hi)
+	case w.behind:
+	case served && rate > 0 && len(t.wants) > denseWaiters:
+		f.size = max(f.size, pageAfter(a.size))
+		f.hi = nil
+		return f.forward(nil)
+	case served && f.size > 1 && !w.pos.before:
+		return f.forward(hi)
 	}
 	start := meta.SearchRow(t.name, w.pos.key)
 	if w.pos.before {
 		start = meta.SearchRowBefore(t.name, w.pos.key)
 	}
 	f.scan = MetaScan{StartRow: start, StopRow: t.firstRow(lo), Reversed: true, Limit: f.size}
+	return f
+}
+
+// forward makes it a page from the start of the gap to stop.
+func (f *flight) forward(stop []byte) *flight {
+	f.scan = MetaScan{StartRow: f.table.firstRow(f.lo), StopRow: f.table.stopRow(stop), Limit: f.size}
 	return f
 }
 
@@ -371,12 +388,16 @@ func (t *table) remember(f *flight, regions int, end []byte, served int, now tim
 	a := &t.ahead
 	waiting := len(t.wants) + len(t.fresh)
 	if !f.scan.Reversed {
-		if served > 0 {
-			a.size = f.size
-		} else if waiting > 0 {
-			a.size, a.sparse = 1, now.Add(aheadTime)
+		// The next page is larger, whether this one served somebody (there is
+		// more to come) or not (the table is larger than it looked).
+		a.size = f.size
+		if served <= 0 && waiting > 0 {
+			f.w.behind = true
+			if f.size == pageSizes[len(pageSizes)-1] {
+				a.sparse = now.Add(aheadTime)
+			}
 		}
-	} else if !bytes.Equal(a.end, f.lo) {
+	} else if !bytes.Equal(a.end, f.lo) && waiting <= denseWaiters {
 		a.size = 1
 	}
 	if regions > 0 && len(end) > 0 {
@@ -385,10 +406,10 @@ func (t *table) remember(f *flight, regions int, end []byte, served int, now tim
 		a.at = time.Time{}
 	}
 	switch {
-	case waiting == 0:
-		a.spread = 1
-	case waiting <= denseWaiters || now.Before(a.sparse):
+	case waiting > 0 && (now.Before(a.sparse) || waiting <= denseWaiters && f.size == 1):
 		a.spread = min(2*max(a.spread, 1), 8)
+	default:
+		a.spread = 1
 	}
 }
 

@@ -102,6 +102,7 @@ type waiter struct {
 	after  time.Time // not to be served before
 	holes  int       // answers that left its row out
 	alone  bool      // read exactly its region next, no page
+	behind bool      // a page forwards ended before its row
 	gone   bool      // the caller has left
 	owned  bool      // invariants tag only
 	fails  int       // reads that failed, or did not help
