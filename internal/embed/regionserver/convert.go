@@ -118,6 +118,7 @@ func scanSpec(p *pb.Scan) (*cells.ScanSpec, error) {
 		Start: p.GetStartRow(), Stop: p.GetStopRow(),
 		IncludeStart: p.GetIncludeStartRow(), IncludeStop: p.GetIncludeStopRow(),
 		Reversed: p.GetReversed(), Query: q,
+		LoadAll: p.LoadColumnFamiliesOnDemand != nil && !p.GetLoadColumnFamiliesOnDemand(),
 	}
 	for _, row := range [][]byte{spec.Start, spec.Stop} {
 		if len(row) > cells.MaxRowLength {
@@ -145,33 +146,6 @@ func scanSpec(p *pb.Scan) (*cells.ScanSpec, error) {
 		return nil, cells.IOException("Cannot set batch on a scan using a filter that returns true for filter.hasFilterRow")
 	}
 	return spec, nil
-}
-
-// checkOnDemand refuses what HBase refuses: a reversed scan that would load
-// families on demand.
-func checkOnDemand(p *pb.Scan, spec *cells.ScanSpec, schema *cells.Schema) error {
-	if !spec.Reversed || spec.Filter == nil || p.LoadColumnFamiliesOnDemand != nil && !p.GetLoadColumnFamiliesOnDemand() {
-		return nil
-	}
-	refuse := func(family []byte) error {
-		if spec.Filter.FamilyEssential(family) {
-			return nil
-		}
-		return wire.NewRemoteError(wire.ClassDoNotRetryIO, "Reverse scan with loading CFs on demand is not supported")
-	}
-	if len(spec.Columns) == 0 {
-		for i := range schema.Families {
-			if err := refuse(schema.Families[i].Name); err != nil {
-				return err
-			}
-		}
-	}
-	for i := range spec.Columns {
-		if err := refuse(spec.Columns[i].Family); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // cellProto is a cell inside a message.

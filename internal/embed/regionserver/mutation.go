@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/cells/filter"
@@ -171,6 +172,11 @@ func (m *mutation) protoCells(p *pb.MutationProto) ([]cells.Cell, error) {
 				}
 				if c.Type == cells.DeleteFamily || c.Type == cells.DeleteFamilyVersion {
 					c.Qualifier = nil
+				}
+				if c.Type == cells.DeleteFamily && m.op.Kind == store.Delete {
+					// In HBase, Delete.addFamily throws away what was added for the
+					// family before.
+					list = slices.DeleteFunc(list, func(b cells.Cell) bool { return bytes.Equal(b.Family, c.Family) })
 				}
 				c.Value = nil
 			case qv.Value == nil:

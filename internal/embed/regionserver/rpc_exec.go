@@ -102,7 +102,7 @@ func (s *Server) mutateRows(ctx context.Context, r *region, in *pb.MutateRowsReq
 		if err != nil {
 			return false, err
 		}
-		if err := r.checkRange(c.Row, "checkAndMutate"); err != nil {
+		if err := r.checkRange(c.Row, "row lock"); err != nil {
 			return false, err
 		}
 		conditions = append(conditions, c)

@@ -99,17 +99,6 @@ func (r *region) writable() error {
 	return nil
 }
 
-// operation is HBase's name for a row's mutation in texts.
-func operation(k store.Kind) string {
-	switch k {
-	case store.Increment:
-		return "increment"
-	case store.Append:
-		return "append"
-	}
-	return "batchMutate"
-}
-
 // checkPlace refuses a row that is not the region's. Puts and deletes outside
 // are a failed sanity check, which clients do not retry; the others a wrong
 // region, which they do. That is HBase's doing.
@@ -117,7 +106,7 @@ func (r *region) checkPlace(m *mutation) error {
 	if r.contains(m.row) {
 		return nil
 	}
-	text := r.outOfRange(m.row, operation(m.op.Kind))
+	text := r.outOfRange(m.row, "batchMutate")
 	if m.op.Kind == store.Put || m.op.Kind == store.Delete {
 		return wire.NewRemoteError(wire.ClassFailedSanityCheck, text)
 	}
@@ -127,6 +116,9 @@ func (r *region) checkPlace(m *mutation) error {
 // apply does one unconditional mutation.
 func (s *Server) apply(ctx context.Context, r *region, m *mutation) (store.MutateResult, error) {
 	if err := r.writable(); err != nil {
+		return store.MutateResult{}, err
+	}
+	if err := checkSizes(r.schema(), m); err != nil {
 		return store.MutateResult{}, err
 	}
 	if err := r.checkPlace(m); err != nil {
@@ -154,6 +146,9 @@ func (s *Server) checkAndMutate(ctx context.Context, r *region, cond *pb.Conditi
 			return none, err
 		}
 		if err := checkSameRow(c, m.row); err != nil {
+			return none, err
+		}
+		if err := checkSizes(r.schema(), m); err != nil {
 			return none, err
 		}
 		rm.Ops = append(rm.Ops, m.op)

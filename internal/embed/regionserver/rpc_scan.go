@@ -118,13 +118,6 @@ func (s *Server) openScanner(in *pb.ScanRequest, out *pb.ScanResponse) (*scanner
 	if err != nil {
 		return nil, err
 	}
-	schema := r.schema()
-	if err := spec.Validate(schema); err != nil {
-		return nil, r.explain(err)
-	}
-	if err := checkOnDemand(p, spec, schema); err != nil {
-		return nil, err
-	}
 	sc := &scanner{region: r, batch: int(max(int32(p.GetBatchSize()), 0)), needCursor: p.GetNeedCursorResult()}
 	if in.GetTrackScanMetrics() {
 		sc.meter = &meter{}
@@ -137,7 +130,7 @@ func (s *Server) openScanner(in *pb.ScanRequest, out *pb.ScanResponse) (*scanner
 	}
 	if r.Virtual != nil {
 		src := cells.NewRowsSource(r.Virtual.Rows, r.Virtual.Compare, spec.Reversed)
-		in, err := cells.NewScanner(src, schema, spec, r.Virtual.Compare, s.now())
+		in, err := cells.NewScanner(src, r.schema(), spec, r.Virtual.Compare, s.now())
 		if err != nil {
 			src.Close()
 			return nil, r.explain(err)
@@ -257,7 +250,8 @@ func (p *page) fill(rows int) error {
 		if r.closing() {
 			return p.s.notHere(r.Encoded, r.name)
 		}
-		more = state != cells.NoMoreRows
+		// Where the batch ends with the row, HBase does not look ahead.
+		more = state != cells.NoMoreRows || sc.batch > 0 && len(p.cells)-from == sc.batch
 		size += sizeOf(p.cells[from:])
 		if got := p.cells[from:]; len(got) > 0 {
 			// A partial Result whose row turns out to have had no more cells
@@ -346,9 +340,14 @@ func (p *page) deliver() {
 
 // failed is the exception for an error inside a scan. The scanner is gone, so
 // clients are told to open another; only what must end the client's whole scan
-// goes out as it is.
+// goes out as it is, and refusals of filters, which in HBase are no
+// IOExceptions and get past that rule.
 func (p *page) failed(err error) error {
-	x := rpcserver.ToRemote(p.sc.region.explain(err))
+	err = p.sc.region.explain(err)
+	x := rpcserver.ToRemote(err)
+	if _, ok := err.(*cells.Exception); ok {
+		return x
+	}
 	if x.DoNotRetry {
 		return x
 	}
