@@ -296,15 +296,15 @@ func (sc *Scanner) fetch() ([]*Result, error) {
 func (sc *Scanner) round(ctx context.Context) (*scanReply, error) {
 	sc.stats.RPCs++
 	if sc.reg == nil {
-		reg, reply, err := sc.t.open(ctx, sc.st.opening())
+		o := sc.st.opening()
+		reg, reply, err := sc.t.open(ctx, o)
 		if err != nil {
 			return nil, err
 		}
 		sc.reg = reg
 		sc.stats.Regions++
 		start, end := reg.bounds()
-		sc.st.opened(start, end, reply.mvcc)
-		return reply, nil
+		return reply, sc.st.opened(o, start, end, reply.mvcc)
 	}
 	reply, err := sc.reg.next(ctx, sc.st.nextSeq, sc.st.rowsLeft)
 	if err == nil {

@@ -122,8 +122,21 @@ func (st *scanState) opening() scanOpening {
 	return o
 }
 
-// opened notes that a scanner is open on the region [start, end).
-func (st *scanState) opened(start, end []byte, mvcc uint64) {
+// opened notes that a scanner is open on the region [start, end), as o asked
+// for. A region that is not the one asked for is an error: from one that does
+// not hold the position a scan might walk in circles.
+func (st *scanState) opened(o scanOpening, start, end []byte, mvcc uint64) error {
+	holds := bytes.Compare(start, o.row) <= 0 && (len(end) == 0 || bytes.Compare(o.row, end) < 0)
+	switch {
+	case o.before && len(o.row) == 0:
+		holds = len(end) == 0
+	case o.before:
+		holds = bytes.Compare(start, o.row) < 0 && (len(end) == 0 || bytes.Compare(o.row, end) <= 0)
+	}
+	if !holds {
+		return fmt.Errorf("a scanner was opened on the region from %q to %q, which does not hold row %q",
+			cells.QuoteShort(start, 64), cells.QuoteShort(end, 64), cells.QuoteShort(o.row, 64))
+	}
 	st.open, st.start, st.end, st.nextSeq = true, start, end, 0
 	if st.row == nil || st.mvcc == 0 {
 		st.mvcc = mvcc
@@ -131,6 +144,7 @@ func (st *scanState) opened(start, end []byte, mvcc uint64) {
 	if st.row != nil {
 		st.drop, st.dropEquals = st.hasLast, st.equals
 	}
+	return nil
 }
 
 // lost notes that the region's scanner is gone.
