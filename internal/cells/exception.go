@@ -2,20 +2,10 @@ package cells
 
 // Java classes of the exceptions that reading and writing cells can raise.
 const (
-	ClassIOException           = "java.io.IOException"
-	ClassDoNotRetry            = "org.apache.hadoop.hbase.DoNotRetryIOException"
-	ClassNoSuchColumnFamily    = "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException"
-	ClassFailedSanityCheck     = "org.apache.hadoop.hbase.exceptions.FailedSanityCheckException"
-	ClassIncompatibleFilter    = "org.apache.hadoop.hbase.filter.IncompatibleFilterException"
-	ClassRowTooBig             = "org.apache.hadoop.hbase.regionserver.RowTooBigException"
-	ClassOperationConflict     = "org.apache.hadoop.hbase.exceptions.OperationConflictException"
-	ClassUnknownProtocol       = "org.apache.hadoop.hbase.exceptions.UnknownProtocolException"
-	ClassRegionServerStopped   = "org.apache.hadoop.hbase.regionserver.RegionServerStoppedException"
-	ClassIllegalArgument       = "java.lang.IllegalArgumentException"
-	ClassUnsupportedOperation  = "java.lang.UnsupportedOperationException"
-	ClassPatternSyntax         = "java.util.regex.PatternSyntaxException"
-	ClassDeserialization       = "org.apache.hadoop.hbase.exceptions.DeserializationException"
-	ClassIllegalFilterInstance = "org.apache.hadoop.hbase.filter.InvalidRowFilterException"
+	ClassIOException        = "java.io.IOException"
+	ClassDoNotRetry         = "org.apache.hadoop.hbase.DoNotRetryIOException"
+	ClassNoSuchColumnFamily = "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException"
+	ClassRowTooBig          = "org.apache.hadoop.hbase.regionserver.RowTooBigException"
 )
 
 // Exception is a refusal in HBase's own words: the class a Java server would

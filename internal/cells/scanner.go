@@ -1,5 +1,7 @@
 package cells
 
+import "strconv"
+
 // State is where a Scanner stands after a call of Next (NextState in HBase).
 type State uint8
 
@@ -62,6 +64,7 @@ type Scanner struct {
 	inRow    bool
 	at       int    // index of the family we are in
 	row      []byte // of the row we are in, or were last
+	kept     Cell   // the cell being transformed
 	arena    arena
 	rowOut   []byte // the row's bytes as handed out
 	scanned  int    // cells looked at since the clock was last asked
@@ -86,6 +89,10 @@ type familyScan struct {
 // Limits.Expired: cheap enough to ask, and at a million cells a second often
 // enough to notice within a tenth of a millisecond.
 const cellsPerClock = 100
+
+// maxRowBytes is hbase.table.max.rowsize: more than this is not returned in one
+// piece.
+const maxRowBytes = 1 << 30
 
 // NewScanner validates the spec and makes a scanner. The source must run in
 // the spec's direction; cmp orders its rows (bytes.Compare but for hbase:meta);
@@ -447,16 +454,20 @@ func (s *Scanner) readRow(dst []Cell, base int, lim *Limits) ([]Cell, State, err
 		if midRow && lim.Expired != nil && s.clock() && lim.Expired() {
 			return dst, TimeReachedMidRow, nil
 		}
-		var out Cell
-		taken, err := s.step(c, &out)
+		dst = append(dst, Cell{})
+		out := &dst[len(dst)-1]
+		taken, err := s.step(c, out)
 		if err != nil {
 			return dst, NoMoreRows, err
 		}
 		if !taken {
+			dst = dst[:len(dst)-1]
 			continue
 		}
-		dst = append(dst, out)
-		bytes += int64(out.HeapSize())
+		if bytes += int64(out.HeapSize()); bytes > maxRowBytes {
+			return dst, NoMoreRows, &Exception{Class: ClassRowTooBig, DoNotRetry: true,
+				Message: "Max row size allowed: " + strconv.Itoa(maxRowBytes) + ", but the row is bigger than that."}
+		}
 		state := MoreRows
 		switch {
 		case lim.Batch > 0 && len(dst)-base >= lim.Batch:
@@ -491,15 +502,17 @@ func (s *Scanner) step(c *Cell, out *Cell) (taken bool, err error) {
 		return false, err
 	}
 	if code.Included() {
-		kept := *c
+		from := c
 		if s.filter != nil {
-			if err := s.filter.TransformCell(&kept); err != nil {
+			s.kept = *c
+			if err := s.filter.TransformCell(&s.kept); err != nil {
 				return false, err
 			}
+			from = &s.kept
 		}
 		f.taken++
 		if f.taken > s.spec.StoreOffset && out != nil {
-			*out = s.copyOut(&kept, f.name)
+			s.copyOut(from, f.name, out)
 			taken = true
 		}
 		if s.limit >= 0 && f.taken >= s.limit {
@@ -561,19 +574,18 @@ func (s *Scanner) follow(f *familyScan, c *Cell) error {
 
 // copyOut copies a cell into buffers of the caller's own. The family name is
 // the schema's, which never changes; the row is copied once per row.
-func (s *Scanner) copyOut(c *Cell, family []byte) Cell {
+func (s *Scanner) copyOut(c *Cell, family []byte, out *Cell) {
 	if s.rowOut == nil {
 		s.rowOut = s.arena.copy(s.row)
 	}
-	out := Cell{Row: s.rowOut, Family: family, Timestamp: c.Timestamp, Type: c.Type, Seq: c.Seq}
-	n := len(c.Qualifier) + len(c.Value) + len(c.Tags)
-	s.arena.reserve(n)
+	out.Row, out.Family = s.rowOut, family
+	out.Timestamp, out.Type, out.Seq = c.Timestamp, c.Type, c.Seq
+	s.arena.reserve(len(c.Qualifier) + len(c.Value) + len(c.Tags))
 	out.Qualifier = s.arena.copy(c.Qualifier)
 	out.Value = s.arena.copy(c.Value)
 	if len(c.Tags) > 0 {
 		out.Tags = s.arena.copy(c.Tags)
 	}
-	return out
 }
 
 // arena hands out copies of small byte strings from larger pieces, so that a

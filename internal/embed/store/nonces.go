@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -11,6 +12,8 @@ const nonceMillis = 10 * 60 * 1000
 // maxNonces bounds the memory of nonces (about 100 bytes each); beyond it the
 // oldest are forgotten early.
 const maxNonces = 1 << 20
+
+var errNonceBusy = errors.New("an operation with this nonce is under way")
 
 type nonceKey struct{ group, nonce uint64 }
 
@@ -39,8 +42,9 @@ func (n *nonces) init() { n.known = make(map[nonceKey]*nonceEntry) }
 
 // begin claims a nonce. If it is taken, begin waits for the operation that has
 // it to end; applied then says at which read point that one's result shows. An
-// operation that failed frees its nonce.
-func (n *nonces) begin(ctx context.Context, key nonceKey, now int64) (applied uint64, taken bool, err error) {
+// operation that failed frees its nonce. Without wait, errNonceBusy is the
+// answer instead of waiting.
+func (n *nonces) begin(ctx context.Context, key nonceKey, now int64, wait bool) (applied uint64, taken bool, err error) {
 	for {
 		n.mu.Lock()
 		n.expire(now)
@@ -51,6 +55,13 @@ func (n *nonces) begin(ctx context.Context, key nonceKey, now int64) (applied ui
 			return 0, false, nil
 		}
 		n.mu.Unlock()
+		select {
+		case <-e.done:
+		default:
+			if !wait {
+				return 0, false, errNonceBusy
+			}
+		}
 		select {
 		case <-e.done:
 		case <-ctx.Done():

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -28,46 +30,75 @@ type Store struct {
 	nonces nonces
 	fatal  fatalError
 
-	// open is held for reading by every call that uses the engine, and for
-	// writing by Close.
-	open   sync.RWMutex
-	closed bool
+	gate gate // passed by every call that uses the engine
 
 	tables struct {
 		sync.Mutex
 		byID map[uint32]*Table
 	}
-	ids struct {
-		sync.Mutex
-	}
+	ids     sync.Mutex // held while a counter is read and raised
 	readers readers
+}
+
+// gate lets calls in until it is closed, and then waits for those inside. (A
+// read-write mutex would not do: a call inside that begins another one would
+// wait for Close, which waits for it.)
+type gate struct {
+	// state counts the calls inside; gateClosed is added when closing.
+	state   atomic.Int64
+	drained chan struct{}
+	last    sync.Once
+}
+
+const gateClosed = math.MinInt64
+
+func (g *gate) enter() bool {
+	if g.state.Add(1) >= 0 {
+		return true
+	}
+	g.leave()
+	return false
+}
+
+func (g *gate) leave() {
+	if g.state.Add(-1) == gateClosed {
+		g.last.Do(func() { close(g.drained) })
+	}
+}
+
+// close shuts the gate and waits; only the first call answers true.
+func (g *gate) close() bool {
+	for {
+		n := g.state.Load()
+		if n < 0 {
+			return false
+		}
+		if g.state.CompareAndSwap(n, n+gateClosed) {
+			if n > 0 {
+				<-g.drained
+			}
+			return true
+		}
+	}
 }
 
 // enter guards the engine against Close; call leave when it answers nil.
 func (s *Store) enter() error {
-	s.open.RLock()
-	if s.closed {
-		s.open.RUnlock()
+	if !s.gate.enter() {
 		return ErrClosed
 	}
 	return nil
 }
 
-func (s *Store) leave() { s.open.RUnlock() }
+func (s *Store) leave() { s.gate.leave() }
 
 // Close waits for calls under way and closes the engine. Later calls, and
-// scanners not yet closed, answer ErrClosed.
+// scanners not yet closed, answer ErrClosed. A second call does nothing.
 func (s *Store) Close() error {
-	s.open.Lock()
-	defer s.open.Unlock()
-	if s.closed {
+	if !s.gate.close() {
 		return nil
 	}
-	s.closed = true
-	if err := s.readers.closeAll(); err != nil {
-		return errors.Join(err, s.db.Close())
-	}
-	return s.db.Close()
+	return errors.Join(s.readers.closeAll(), s.db.Close())
 }
 
 // Now is the store's clock in ms.
@@ -217,7 +248,7 @@ func (s *Store) Apply(changes []KV) error {
 // Iterate gives the catalog's pairs whose key begins with prefix, in byte
 // order, from one consistent state. The pairs are the consumer's to keep. An
 // error ends the iteration and is given to failed, if not nil. The consumer
-// must not call Close from inside.
+// may use the store, but not close it, from inside.
 func (s *Store) Iterate(prefix []byte, failed *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		err := s.iterate(prefix, yield)

@@ -38,11 +38,14 @@ func (t *Table) MutateRow(ctx context.Context, m *RowMutation) (MutateResult, er
 		return MutateResult{}, err
 	}
 	defer t.s.leave()
+	if err := ctx.Err(); err != nil {
+		return MutateResult{}, err
+	}
 	schema := t.Schema()
 	if err := t.validate(schema, m); err != nil {
 		return MutateResult{}, err
 	}
-	p, err := t.mutateOne(ctx, schema, m)
+	p, err := t.mutateOne(ctx, schema, m, true)
 	if err != nil {
 		return MutateResult{}, err
 	}
@@ -82,7 +85,6 @@ func (t *Table) MutateBatch(ctx context.Context, ms []*RowMutation) (results []M
 		}
 		open, owner, runs = open[:0], owner[:0], runs[:0]
 	}
-	claimed := make(map[nonceKey]bool)
 	for i := 0; i < len(ms); {
 		if ms[i].plain() {
 			var run []int
@@ -105,13 +107,13 @@ func (t *Table) MutateBatch(ctx context.Context, ms []*RowMutation) (results []M
 			continue
 		}
 		if errs[i] = t.validate(schema, ms[i]); errs[i] == nil {
-			if key, ok := ms[i].nonce(); ok {
-				if claimed[key] {
-					settle() // it would wait for one that waits for us
-				}
-				claimed[key] = true
+			p, err := t.mutateOne(ctx, schema, ms[i], false)
+			if err == errNonceBusy {
+				// By one of ours, or by another batch that may be about to wait
+				// for one of ours: be done with them first.
+				settle()
+				p, err = t.mutateOne(ctx, schema, ms[i], true)
 			}
-			p, err := t.mutateOne(ctx, schema, ms[i])
 			if err != nil {
 				errs[i] = err
 			} else {
@@ -245,11 +247,12 @@ func (t *Table) mutatePlain(ctx context.Context, schema *cells.Schema, ms []*Row
 	return w.commit()
 }
 
-// mutateOne applies one mutation with all it may have.
-func (t *Table) mutateOne(ctx context.Context, schema *cells.Schema, m *RowMutation) (p pending, err error) {
+// mutateOne applies one mutation with all it may have. Without wait it gives up
+// with errNonceBusy where it would wait for another one's nonce.
+func (t *Table) mutateOne(ctx context.Context, schema *cells.Schema, m *RowMutation, wait bool) (p pending, err error) {
 	key, has := m.nonce()
 	if has {
-		applied, taken, err := t.s.nonces.begin(ctx, key, t.s.now())
+		applied, taken, err := t.s.nonces.begin(ctx, key, t.s.now(), wait)
 		if err != nil {
 			return pending{}, err
 		}
