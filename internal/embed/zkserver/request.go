@@ -43,7 +43,10 @@ func (c *conn) process(h jute.RequestHeader, r *jute.Reader, f Fault) bool {
 	var b body
 	switch {
 	case h.Op == jute.OpAuth:
-		b = c.doAuth(r)
+		var ok bool
+		if b, ok = c.doAuth(r); !ok {
+			return false
+		}
 	case !c.readOnly && s.sessions[c.sess.id] != c.sess:
 		return false // it ended a moment ago
 	case !c.readOnly && c.sess.conn != c:
@@ -60,9 +63,9 @@ func (c *conn) process(h jute.RequestHeader, r *jute.Reader, f Fault) bool {
 	mark := w.BeginFrame()
 	rh := jute.ReplyHeader{Xid: h.Xid, Zxid: b.zxid, Err: b.code}
 	switch {
-	case h.Op == jute.OpAuth:
+	case h.Op == jute.OpAuth || h.Op == jute.OpSASL:
 		rh.Zxid = 0
-	case b.code == jute.ErrUnimplemented:
+	case b.zxid == 0 && b.code == jute.ErrUnimplemented:
 		rh.Zxid = -1
 	case b.zxid == 0:
 		rh.Zxid = s.zxid
@@ -90,18 +93,27 @@ func (s *Server) noteLatency(d time.Duration) {
 	st.latencyCount++
 }
 
-func (c *conn) doAuth(r *jute.Reader) body {
+// doAuth reports false for a body that cannot be read, which is not answered.
+func (c *conn) doAuth(r *jute.Reader) (body, bool) {
 	var a jute.AuthPacket
 	a.Decode(r)
-	if r.Err() != nil || !c.authenticate(a.Scheme, a.Auth) {
-		c.s.log.Info("authentication failed", "remote", c.remote, "scheme", a.Scheme)
-		return body{code: jute.ErrAuthFailed, last: true}
+	if r.Err() != nil {
+		return body{}, false
 	}
-	return body{}
+	if !c.authenticate(a.Scheme, a.Auth) {
+		c.s.log.Info("authentication failed", "remote", c.remote, "scheme", a.Scheme)
+		return body{code: jute.ErrAuthFailed, last: true}, true
+	}
+	return body{}, true
 }
 
 // fail is the reply to a body that cannot be read or a path that is none.
 func fail(code jute.Code) body { return body{code: code} }
+
+// malformed is the reply to a write whose body cannot be read; it consumes a zxid like any other write.
+func (c *conn) malformed() body {
+	return body{zxid: c.s.begin().zxid, code: jute.ErrMarshalling}
+}
 
 func encString(v string) func(*jute.Writer) { return func(w *jute.Writer) { w.String(v) } }
 
@@ -110,18 +122,18 @@ func (c *conn) apply(op jute.OpCode, r *jute.Reader) body {
 	switch op {
 	case jute.OpPing:
 		return body{}
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
 		var q jute.CreateRequest
 		q.Decode(r, op)
 		if r.Err() != nil {
-			return fail(jute.ErrMarshalling)
+			return c.malformed()
 		}
 		return c.doCreate(op, &q)
 	case jute.OpDelete:
 		var q jute.PathVersion
 		q.Decode(r)
 		if r.Err() != nil {
-			return fail(jute.ErrMarshalling)
+			return c.malformed()
 		}
 		t := s.begin()
 		return t.end(t.delete(c, q.Path, q.Version), nil)
@@ -129,7 +141,7 @@ func (c *conn) apply(op jute.OpCode, r *jute.Reader) body {
 		var q jute.SetDataRequest
 		q.Decode(r)
 		if r.Err() != nil {
-			return fail(jute.ErrMarshalling)
+			return c.malformed()
 		}
 		t := s.begin()
 		n, code := t.setData(c, q.Path, q.Data, q.Version)
@@ -138,7 +150,7 @@ func (c *conn) apply(op jute.OpCode, r *jute.Reader) body {
 		var q jute.SetACLRequest
 		q.Decode(r)
 		if r.Err() != nil {
-			return fail(jute.ErrMarshalling)
+			return c.malformed()
 		}
 		t := s.begin()
 		n, code := t.setACL(c, q.Path, q.ACL, q.Version)
@@ -177,6 +189,9 @@ func (c *conn) apply(op jute.OpCode, r *jute.Reader) body {
 		return c.doWatch(op, q)
 	case jute.OpWhoAmI:
 		return c.doWhoAmI()
+	case jute.OpSASL:
+		// A server without SASL answers with no token, and the client goes on unauthenticated.
+		return body{enc: func(w *jute.Writer) { w.Buffer(nil) }}
 	case jute.OpCloseSession:
 		if !c.readOnly {
 			c.sess.conn = nil
@@ -184,7 +199,7 @@ func (c *conn) apply(op jute.OpCode, r *jute.Reader) body {
 		}
 		return body{last: true}
 	}
-	return fail(jute.ErrUnimplemented)
+	return body{code: jute.ErrUnimplemented, last: true} // and ZooKeeper closes
 }
 
 // end turns the outcome of a single write into its reply.
@@ -204,9 +219,6 @@ func (t *tx) end(code jute.Code, n *node) body {
 
 func (c *conn) doCreate(op jute.OpCode, q *jute.CreateRequest) body {
 	t := c.s.begin()
-	if code := createFlags(op, q.Flags); code != jute.OK {
-		return body{zxid: t.zxid, code: code}
-	}
 	path, n, code := t.create(c, q.Path, q.Data, q.ACL, q.Flags, c.sess.id)
 	b := t.end(code, nil)
 	if b.code != jute.OK {
@@ -222,32 +234,19 @@ func (c *conn) doCreate(op jute.OpCode, q *jute.CreateRequest) body {
 	return b
 }
 
-// createFlags: container flags belong to createContainer, TTL flags to createTTL, which needs extended types and is not offered.
-func createFlags(op jute.OpCode, flags int32) jute.Code {
-	switch {
-	case flags < 0 || flags > jute.FlagPersistentSequentialTTL:
-		return jute.ErrBadArguments
-	case flags > jute.FlagContainer:
-		return jute.ErrUnimplemented
-	case (flags == jute.FlagContainer) != (op == jute.OpCreateContainer):
-		return jute.ErrBadArguments
-	}
-	return jute.OK
-}
-
 func (c *conn) doMulti(r *jute.Reader) body {
 	ops := jute.DecodeMulti(r)
 	if r.Err() != nil {
-		return fail(jute.ErrMarshalling)
+		return c.malformed()
 	}
 	for i := range ops {
 		switch ops[i].Code {
 		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
-			if code := createFlags(ops[i].Code, ops[i].Flags); code != jute.OK {
-				return fail(code)
+			if checkFlags(ops[i].Flags) == jute.ErrBadArguments {
+				return c.malformed()
 			}
 		case jute.OpGetData, jute.OpGetChildren:
-			return fail(jute.ErrMarshalling)
+			return c.malformed()
 		}
 	}
 	zxid, results, _ := c.s.multi(c, ops, c.sess.id)
@@ -289,10 +288,7 @@ func (c *conn) doMultiRead(r *jute.Reader) body {
 }
 
 func (c *conn) doRead(op jute.OpCode, q jute.PathWatch) body {
-	s := c.s
-	if jute.ValidatePath(q.Path, false) != nil {
-		return fail(jute.ErrBadArguments)
-	}
+	s := c.s // reads do not check paths, in ZooKeeper either: what is no path is no node
 	n := s.nodes[q.Path]
 	if n == nil {
 		if op == jute.OpExists && q.Watch {
@@ -392,7 +388,7 @@ func (c *conn) doWatch(op jute.OpCode, q jute.PathMode) body {
 			s.watches.remove(watchPersistent, q.Path, c)
 			s.watches.add(watchRecursive, q.Path, c)
 		default:
-			return fail(jute.ErrBadArguments)
+			return fail(jute.ErrMarshalling)
 		}
 		return body{enc: func(w *jute.Writer) { w.Int(0) }}
 	}

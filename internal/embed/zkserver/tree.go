@@ -99,14 +99,15 @@ func joinPath(parent, name string) string {
 // create adds a node. who is nil for the embedder, who may do everything.
 func (t *tx) create(who *conn, path string, data []byte, acl []jute.ACL, flags int32, owner int64) (string, *node, jute.Code) {
 	s := t.s
+	// The order of these checks is ZooKeeper's: a path with a missing parent is "no node" before it is "not a path".
+	if !strings.HasPrefix(path, "/") || len(data) > s.cfg.MaxFrame {
+		return "", nil, jute.ErrBadArguments
+	}
+	code := checkFlags(flags)
+	if code != jute.OK {
+		return "", nil, code
+	}
 	sequential := flags&jute.FlagSequential != 0 && flags < jute.FlagContainer
-	if jute.ValidatePath(path, sequential) != nil {
-		return "", nil, jute.ErrBadArguments
-	}
-	if len(data) > s.cfg.MaxFrame {
-		return "", nil, jute.ErrBadArguments
-	}
-	var code jute.Code
 	if acl, code = s.fixACL(who, acl); code != jute.OK {
 		return "", nil, code
 	}
@@ -121,6 +122,9 @@ func (t *tx) create(who *conn, path string, data []byte, acl []jute.ACL, flags i
 	if sequential {
 		name += fmt.Sprintf("%010d", parent.created)
 		path = joinPath(parentPath, name)
+	}
+	if jute.ValidatePath(path, false) != nil {
+		return "", nil, jute.ErrBadArguments
 	}
 	if path == "/" || s.nodes[path] != nil {
 		return "", nil, jute.ErrNodeExists
@@ -164,9 +168,29 @@ func (t *tx) create(who *conn, path string, data []byte, acl []jute.ACL, flags i
 	return path, n, jute.OK
 }
 
+// checkFlags: a TTL needs extended types, which are not offered (nor are they by ZooKeeper's default configuration).
+func checkFlags(flags int32) jute.Code {
+	switch {
+	case flags < 0 || flags > jute.FlagPersistentSequentialTTL:
+		return jute.ErrBadArguments
+	case flags > jute.FlagContainer:
+		return jute.ErrUnimplemented
+	}
+	return jute.OK
+}
+
+// reserved nodes cannot be deleted.
+func reserved(path string) bool {
+	switch path {
+	case "/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota":
+		return true
+	}
+	return false
+}
+
 func (t *tx) delete(who *conn, path string, version int32) jute.Code {
 	s := t.s
-	if jute.ValidatePath(path, false) != nil || path == "/" {
+	if jute.ValidatePath(path, false) != nil || reserved(path) {
 		return jute.ErrBadArguments
 	}
 	n := s.nodes[path]
@@ -297,7 +321,7 @@ func (s *Server) multi(who *conn, ops []jute.Op, owner int64) (int64, []jute.OpR
 		r.Code = o.Code
 		var n *node
 		switch o.Code {
-		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
 			r.Path, n, r.Err = t.create(who, o.Path, o.Data, o.ACL, o.Flags, owner)
 		case jute.OpDelete:
 			r.Err = t.delete(who, o.Path, o.Version)
