@@ -1,0 +1,206 @@
+package minihbase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/embed/cluster"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
+)
+
+// Options of a cluster. The zero value is an in-memory cluster of three region
+// servers on free loopback ports.
+type Options struct {
+	// Dir holds the data and is made if missing. Empty, or with InMemory set,
+	// everything is in memory.
+	Dir      string
+	InMemory bool
+	// Servers is the number of region servers, 3 by default.
+	Servers int
+	// BackupMasters wait to take over from the master; none by default.
+	BackupMasters int
+
+	// Ports. 0 takes any free port; region servers take consecutive ports from
+	// RegionServerPort on, backup masters from MasterPort+1 on. ControlPort -1
+	// switches the control port off.
+	ZooKeeperPort, MasterPort, RegionServerPort, ControlPort int
+	// Advertise is the host name under which clients reach the servers;
+	// 127.0.0.1 by default. With another one, servers listen on all addresses;
+	// the control port always listens on loopback.
+	Advertise string
+	// ZNodeParent is HBase's zookeeper.znode.parent; /hbase by default.
+	ZNodeParent string
+
+	// NoFsync acknowledges writes before they are on disk: what was
+	// acknowledged survives the process, not the machine.
+	NoFsync bool
+	// CacheBytes is the size of the block cache; 0 chooses 8 MiB in memory and
+	// 64 MiB on disk.
+	CacheBytes int64
+
+	// SessionTimeout is how long a region server that was killed or paused
+	// stays in ZooKeeper. 0, the default, means that a kill is noticed at once
+	// and a pause never.
+	SessionTimeout time.Duration
+	// RecoveryDelay is how long a dead server's regions stay closed after its
+	// death was noticed; 0 by default. A real cluster splits logs meanwhile.
+	RecoveryDelay time.Duration
+	// ScannerLease is how long a scanner lives without a call; 60 s by default.
+	ScannerLease time.Duration
+	// JanitorPeriod is how long split parents stay in hbase:meta at most; 5 min
+	// by default.
+	JanitorPeriod time.Duration
+	// ZooKeeperTick is ZooKeeper's tickTime; clients get session timeouts of 2
+	// to 20 ticks. 2 s by default.
+	ZooKeeperTick time.Duration
+
+	// Events is how many events the log remembers; 0 chooses 8192, negative
+	// switches the log off.
+	Events int
+	// HBaseVersion is what the cluster says it is; 2.6.4 by default.
+	HBaseVersion string
+	// Logger receives what a server's log would say; nil discards.
+	Logger *slog.Logger
+	// Clock, if set, is used and controlled by the caller; it must not be
+	// shared between clusters.
+	Clock *Clock
+}
+
+// Clock is the cluster's clock for timestamps, TTLs and ZooKeeper sessions: the
+// system's, until it is frozen or moved.
+type Clock = cluster.Clock
+
+// Cluster is a running cluster.
+type Cluster struct {
+	c       *cluster.Cluster
+	control *controlServer // nil if off
+}
+
+// ErrClosed is given by calls on a closed cluster, ErrNoMaster by what needs a
+// master while none is active.
+var (
+	ErrClosed   = cluster.ErrClosed
+	ErrNoMaster = cluster.ErrNoMaster
+)
+
+func (o *Options) check() error {
+	var errs []error
+	for name, p := range map[string]int{"ZooKeeperPort": o.ZooKeeperPort, "MasterPort": o.MasterPort, "RegionServerPort": o.RegionServerPort} {
+		if p < 0 || p > 65535 {
+			errs = append(errs, fmt.Errorf("%s %d is no port: 0 (any) to 65535", name, p))
+		}
+	}
+	if o.ControlPort < -1 || o.ControlPort > 65535 {
+		errs = append(errs, fmt.Errorf("ControlPort %d is no port: -1 (off), 0 (any) to 65535", o.ControlPort))
+	}
+	if o.InMemory && o.Dir != "" {
+		errs = append(errs, errors.New("Dir and InMemory exclude one another"))
+	}
+	if o.Servers < 0 || o.Servers > 1000 {
+		errs = append(errs, fmt.Errorf("%d Servers: 0 (for 3) to 1000 are possible", o.Servers))
+	}
+	if o.BackupMasters < 0 || o.BackupMasters > 10 {
+		errs = append(errs, fmt.Errorf("%d BackupMasters: 0 to 10 are possible", o.BackupMasters))
+	}
+	if o.ZNodeParent != "" && (!strings.HasPrefix(o.ZNodeParent, "/") || strings.HasSuffix(o.ZNodeParent, "/")) {
+		errs = append(errs, fmt.Errorf("ZNodeParent %q is not like /hbase", o.ZNodeParent))
+	}
+	for name, d := range map[string]time.Duration{"SessionTimeout": o.SessionTimeout, "RecoveryDelay": o.RecoveryDelay, "ScannerLease": o.ScannerLease, "JanitorPeriod": o.JanitorPeriod, "ZooKeeperTick": o.ZooKeeperTick} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("%s %v is negative", name, d))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Start brings a cluster up; when it returns, clients can connect and every
+// region is open. Close ends it. If ctx ends first, nothing is left behind.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("minihbase: %w", err)
+	}
+	c, err := cluster.Start(ctx, cluster.Options{
+		Dir: o.Dir, Servers: o.Servers, BackupMasters: o.BackupMasters,
+		ZooKeeperPort: o.ZooKeeperPort, MasterPort: o.MasterPort, RegionServerPort: o.RegionServerPort,
+		Advertise: o.Advertise, ZNodeParent: o.ZNodeParent, NoFsync: o.NoFsync, CacheBytes: o.CacheBytes,
+		SessionTimeout: o.SessionTimeout, RecoveryDelay: o.RecoveryDelay, ScannerLease: o.ScannerLease,
+		JanitorPeriod: o.JanitorPeriod, ZooKeeperTick: o.ZooKeeperTick,
+		Events: o.Events, HBaseVersion: o.HBaseVersion, Logger: o.Logger, Clock: o.Clock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("minihbase: %w", err)
+	}
+	m := &Cluster{c: c}
+	if o.ControlPort >= 0 {
+		if m.control, err = startControl(m, o.ControlPort); err != nil {
+			return nil, errors.Join(fmt.Errorf("minihbase: control port: %w", err), c.Close())
+		}
+	}
+	return m, nil
+}
+
+// Close ends the cluster: connections are reset, data on disk is complete.
+// Calling it again is harmless.
+func (m *Cluster) Close() error {
+	if m.control != nil {
+		m.control.close()
+	}
+	return m.c.Close()
+}
+
+// Done is closed when a client told the cluster to shut down (the shell's
+// "shutdown"), or after Close.
+func (m *Cluster) Done() <-chan struct{} { return m.c.Done() }
+
+// Address is what clients connect to: hbase://host:port/parent.
+func (m *Cluster) Address() string {
+	return "hbase://" + m.ZooKeeper() + m.c.ZNodeParent()
+}
+
+// ZooKeeper is ZooKeeper's host:port.
+func (m *Cluster) ZooKeeper() string { return m.c.ZooKeeperAddress() }
+
+// Master is the active master's host:port; while there is none, the first
+// master's.
+func (m *Cluster) Master() string {
+	if n := m.c.ActiveMaster(); !n.IsZero() {
+		return n.Address()
+	}
+	return m.c.MasterSlots()[0].Address
+}
+
+// RegionServers are the region servers' host:port by index, whether they run or
+// not.
+func (m *Cluster) RegionServers() []string { return m.c.Addresses() }
+
+// Control is the control port's URL, "" if it is off.
+func (m *Cluster) Control() string {
+	if m.control == nil {
+		return ""
+	}
+	return m.control.url
+}
+
+// SiteXML is an hbase-site.xml for Java clients.
+func (m *Cluster) SiteXML() string {
+	host, port, _ := meta.ParseAddress(m.ZooKeeper())
+	return fmt.Sprintf(`<?xml version="1.0"?>
+<configuration>
+  <property><name>hbase.zookeeper.quorum</name><value>%s</value></property>
+  <property><name>hbase.zookeeper.property.clientPort</name><value>%d</value></property>
+  <property><name>zookeeper.znode.parent</name><value>%s</value></property>
+</configuration>
+`, host, port, m.c.ZNodeParent())
+}
+
+// Clock is the cluster's clock.
+func (m *Cluster) Clock() *Clock { return m.c.Clock() }
+
+// Reset gives the cluster the shape it had at first: every server alive, no
+// rules and no disturbances, the clock the system's, no tables, namespaces,
+// groups and snapshots but HBase's own. Addresses stay; the event log goes on.
+func (m *Cluster) Reset(ctx context.Context) error { return m.c.Reset(ctx) }
