@@ -45,7 +45,8 @@ func Inline[P any](yes bool) Option[P] {
 
 // Describe tells, before the handler runs, what a call is about: f fills
 // call.Target. It must be cheap; it is called only if chaos rules or the event
-// log want to know.
+// log want to know. Without it, table and region are taken from the fields of
+// those names.
 func Describe[P any](f func(*Call, P)) Option[P] {
 	return func(m *method) {
 		m.describe = func(c *Call) { f(c, c.in.(P)) }
@@ -60,7 +61,8 @@ func Handle[M any, P interface {
 	wire.Unmarshaler
 }, R wire.Marshaler](s *Service, name string, fn func(context.Context, *Call, P) (R, error), options ...Option[P]) {
 	m := &method{
-		name: name,
+		name:     name,
+		describe: describeAny,
 		decode: func(c *Call) error {
 			in := P(new(M))
 			if err := in.UnmarshalVT(c.Param); err != nil {
