@@ -1,13 +1,12 @@
 package cluster
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/embed/master"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver/rpctest"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
@@ -223,5 +222,11 @@ func TestVertical(t *testing.T) {
 	}
 }
 
-var _ = cells.Put
-var _ = context.Background
+func mustMaster(t testing.TB, c *Cluster) *master.Master {
+	t.Helper()
+	m, err := c.Master()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
