@@ -36,6 +36,7 @@ type fakeMeta struct {
 	disabled map[meta.TableName]bool
 	locator  func() (meta.ServerName, error)
 	located  atomic.Int64
+	dead     sync.Map // server names that do not answer probes
 }
 
 type metaRow struct {
@@ -203,15 +204,39 @@ func (f *fakeMeta) fill(t meta.TableName, n, servers int) {
 func newCache(t testing.TB, cfg Config) (*Cache, *fakeMeta) {
 	f := &fakeMeta{disabled: map[meta.TableName]bool{}}
 	cfg.Source, cfg.Locator = f, f.locate
+	var c *Cache
 	if cfg.Servers == nil {
-		servers := health.NewTable()
-		t.Cleanup(servers.Close)
-		cfg.Servers = servers
+		cfg.Servers = health.New(health.Config{
+			ProbeMin: time.Millisecond,
+			Probe: func(_ context.Context, s *health.Server) error {
+				if _, dead := f.dead.Load(s.Name()); dead {
+					return errDown
+				}
+				return nil
+			},
+			Changed: func(s *health.Server, from, to health.State, _ error) {
+				switch {
+				case to == health.Down || to == health.Dead:
+					c.ServerDown(s)
+				case to == health.Healthy && from != health.Suspect:
+					c.ServerUp(s)
+				}
+			},
+		})
+		t.Cleanup(cfg.Servers.Close)
 	}
-	c := New(cfg)
+	c = New(cfg)
 	t.Cleanup(c.Close)
 	return c, f
 }
+
+// kill makes a server refuse, for as long as revive is not called.
+func (f *fakeMeta) kill(c *Cache, name meta.ServerName) {
+	f.dead.Store(name, true)
+	c.cfg.Servers.Get(name).Refused(errDown)
+}
+
+func (f *fakeMeta) revive(name meta.ServerName) { f.dead.Delete(name) }
 
 var errDown = &wire.RemoteError{Class: wire.ClassIOException, Message: "meta is ill"}
 

@@ -3,6 +3,7 @@ package route
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 )
 
 // maxChunk is the number of routes in a chunk. An update copies one chunk
@@ -131,15 +132,15 @@ func (h *heads) find(row []byte) (lo, hi int) {
 	return lo, lo + lowerBound(h.head[lo:], x+1)
 }
 
-// lowerBound gives the first index whose head is at least x. The loop has no
-// branch that depends on data.
+// lowerBound gives the first index whose head is at least x. The borrow of a
+// subtraction stands for the comparison: a branch would be guessed wrong half
+// of the time.
 func lowerBound(head []uint64, x uint64) int {
 	base, n := 0, len(head)
 	for n > 1 {
 		half := n >> 1
-		if head[base+half-1] < x {
-			base += half
-		}
+		_, less := bits.Sub64(head[base+half-1], x, 0)
+		base += half & -int(less)
 		n -= half
 	}
 	if n == 1 && head[base] < x {

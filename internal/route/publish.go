@@ -170,7 +170,7 @@ func (t *table) remove(lo, hi int, drop func(*Route) bool) (removed []*Route) {
 	old := t.root.Load()
 	next := old
 	for ci := min(hi, len(old.chunks)) - 1; ci >= lo; ci-- {
-		m := merge{t: t}
+		m := merge{t: t, right: true}
 		for i, r := range next.chunks[ci].routes {
 			if drop(r) {
 				m.removed = append(m.removed, r)
@@ -236,6 +236,7 @@ type merge struct {
 	added, removed []*Route
 	changed        bool
 	force          bool
+	right          bool // join right neighbours only: those to the left are still to be looked at
 	asked          *Route // the last one insists was asked about, and what it said
 	insisted       bool
 }
@@ -338,10 +339,11 @@ func (m *merge) rewrite(r *root, first, last int) *root {
 	if len(m.out) < minChunk && len(r.chunks) > last-first+1 {
 		// Too small to stand alone: join a neighbour.
 		old = nil
-		if last+1 < len(r.chunks) {
+		switch {
+		case last+1 < len(r.chunks):
 			last++
 			m.out = append(m.out, r.chunks[last].routes...)
-		} else {
+		case !m.right:
 			first--
 			m.out = append(append([]*Route(nil), r.chunks[first].routes...), m.out...)
 		}
