@@ -36,26 +36,26 @@ type Conn struct {
 type call struct {
 	op         jute.OpCode
 	body       []byte
-	idempotent bool      // may be asked again after a lost connection
-	watch      *Watch    // to register when the answer allows it
-	internal   bool      // of the loop's own: nobody waits, not counted in loop.bytes
-	ident      *AuthInfo // for OpAuth: remember it
+	idempotent bool               // may be asked again after a lost connection
+	decode     func(*jute.Reader) // takes the answer apart, on the loop\'s goroutine; nil if there is nothing in it
+	watch      *Watch             // to register when the answer allows it
+	internal   bool               // of the loop's own: nobody waits, not counted in loop.bytes
+	ident      *AuthInfo          // for OpAuth: remember it
 
 	xid      int32
 	sentAt   time.Time
 	sent     bool // on some connection, now or before
 	host     string
 	answered bool
+	garbled  int         // answers that could not be decoded
 	result   chan result // size one
 }
 
 type result struct {
-	body     []byte // behind the header
-	code     Code   // the server's
-	err      error  // no answer came
-	sent     bool
-	host     string
-	sentTime time.Time
+	code Code  // the server's
+	err  error // no answer came
+	sent bool
+	host string
 }
 
 func (k *call) finish(r result) {
@@ -96,6 +96,7 @@ type loop struct {
 	cancelDial context.CancelFunc
 	dialed     chan dialResult
 	hostOrder  []string
+	short      int // connections in a row that lasted less than shortLife
 
 	watches watchTable
 	closeBy time.Time // when closing: the moment to stop waiting
@@ -236,6 +237,7 @@ func (l *loop) connect() {
 	k := &connector{
 		cfg: &l.cfg, log: l.log, ledger: &l.ledger, wg: &l.wg, hosts: slices.Clone(l.hostOrder),
 		session: l.sessionID, password: l.password, zxid: l.zxid, timeout: timeout, deadline: deadline,
+		failedLaps: max(0, l.short-len(l.hostOrder)),
 	}
 	dialed := l.dialed
 	l.wg.Add(1)
@@ -533,6 +535,17 @@ func (l *loop) onReply(h jute.ReplyHeader, body []byte) {
 		return
 	}
 	k := l.pending[0]
+	if k.decode != nil && h.Err == jute.OK && !k.answered {
+		r := jute.NewReader(body)
+		if k.decode(r); r.Err() != nil {
+			// The stream is not to be trusted any further. A server that garbles one answer every time must not keep us busy for ever.
+			if k.garbled++; k.garbled > maxGarbled {
+				k.idempotent = false
+			}
+			l.lose(r.Err())
+			return
+		}
+	}
 	l.pending = l.pending[1:]
 	l.release(k)
 	l.noteAnswered(k.sentAt)
@@ -565,8 +578,11 @@ func (l *loop) onReply(h jute.ReplyHeader, body []byte) {
 	if k.watch != nil {
 		l.register(k, h.Err)
 	}
-	k.finish(result{body: body, code: h.Err})
+	k.finish(result{code: h.Err})
 }
+
+// maxGarbled is how often a read is asked again because its answer could not be decoded.
+const maxGarbled = 3
 
 // lose gives up the connection: reads go back to the head of the queue, writes fail, the connector starts.
 func (l *loop) lose(err error) {
@@ -582,6 +598,10 @@ func (l *loop) lose(err error) {
 			continue
 		}
 		l.release(k)
+		if k.garbled > 0 {
+			k.finish(result{err: fmt.Errorf("%w: %w", ErrConnectionLoss, err)})
+			continue
+		}
 		k.finish(result{err: ErrConnectionLoss})
 	}
 	l.queue = append(again, l.queue...)
@@ -590,9 +610,18 @@ func (l *loop) lose(err error) {
 		l.setTerminal(StateClosed, fmt.Errorf("%w; the connection broke before the server confirmed it", ErrClosed))
 		return
 	}
+	if now.Sub(t.since) < shortLife {
+		l.short++
+	} else {
+		l.short = 0
+	}
 	l.setState(StateDisconnected, t.est.host, err)
 	l.connect()
 }
+
+// shortLife: servers that take a session only to drop it at once are no better than servers that refuse it. When every one of them has done
+// so, reconnecting pauses as after a failed lap.
+const shortLife = time.Second
 
 func (l *loop) onClose(by time.Time) {
 	if l.closeBy.IsZero() || by.Before(l.closeBy) {

@@ -31,6 +31,8 @@ type connector struct {
 	zxid     int64         // newest seen
 	timeout  time.Duration // for the arithmetic: negotiated, or requested before the first session
 	deadline time.Time     // when the budget ends
+
+	failedLaps int // laps that count as failed already
 }
 
 // established is a connection with a session on it.
@@ -55,19 +57,21 @@ const (
 
 // run returns a served session, or the reason there cannot be one: errExpired or ctx's error.
 func (k *connector) run(ctx context.Context) (*established, error) {
-	for lap := 0; ; lap++ {
-		est, err := k.lap(ctx, lap)
+	for lap := k.failedLaps; ; lap++ {
+		if lap > 0 {
+			t := time.NewTimer(k.pause(lap - 1))
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				t.Stop()
+				return nil, ctx.Err()
+			}
+		}
+		est, err := k.lap(ctx, lap-k.failedLaps)
 		if est != nil || errors.Is(err, errExpired) {
 			return est, err
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		t := time.NewTimer(k.pause(lap))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
 			return nil, ctx.Err()
 		}
 	}

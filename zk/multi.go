@@ -59,17 +59,17 @@ func (c *Conn) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
 		}
 		wire[i].Path = full
 	}
-	body, err := c.do(ctx, request{name: "multi", op: jute.OpMulti, write: true, body: func(w *jute.Writer) { jute.EncodeMulti(w, wire) }})
+	var results []jute.OpResult
+	err := c.do(ctx, request{
+		name: "multi", op: jute.OpMulti, write: true,
+		body:   func(w *jute.Writer) { jute.EncodeMulti(w, wire) },
+		decode: func(r *jute.Reader) { results = jute.DecodeMultiResults(r) },
+	})
+	if err == nil && len(results) != len(ops) {
+		err = c.opError("multi", "", fmt.Errorf("%d results for %d operations", len(results), len(ops)), began)
+	}
 	if err != nil {
 		return nil, err
-	}
-	r := jute.NewReader(body)
-	results := jute.DecodeMultiResults(r)
-	if r.Err() == nil && len(results) != len(ops) {
-		return nil, c.badAnswer("multi", "", fmt.Errorf("%d results for %d operations", len(results), len(ops)))
-	}
-	if r.Err() != nil {
-		return nil, c.badAnswer("multi", "", r.Err())
 	}
 	out := make([]OpResult, len(results))
 	for i, res := range results {

@@ -94,26 +94,28 @@ type request struct {
 	watch *Watch
 	ident *AuthInfo
 	body  func(*jute.Writer)
+	// decode runs on the loop's goroutine, possibly after the caller has left: what it fills in may be read only if do returned nil.
+	decode func(*jute.Reader)
 }
 
 // do sends a request and waits for its answer. Its error, if any, is an *OpError.
-func (c *Conn) do(ctx context.Context, q request) ([]byte, error) {
+func (c *Conn) do(ctx context.Context, q request) error {
 	began := time.Now()
 	var w jute.Writer
 	q.body(&w)
 	if w.Len() > c.cfg.MaxFrame {
-		return nil, c.opError(q.name, q.path, &SizeError{w.Len(), c.cfg.MaxFrame}, began)
+		return c.opError(q.name, q.path, &SizeError{w.Len(), c.cfg.MaxFrame}, began)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, c.opError(q.name, q.path, ctxError(ctx), began)
+		return c.opError(q.name, q.path, ctxError(ctx), began)
 	}
-	k := &call{op: q.op, body: w.Bytes(), idempotent: !q.write, watch: q.watch, ident: q.ident, result: make(chan result, 1)}
+	k := &call{op: q.op, body: w.Bytes(), idempotent: !q.write, decode: q.decode, watch: q.watch, ident: q.ident, result: make(chan result, 1)}
 	select {
 	case c.submit <- k:
 	case <-ctx.Done():
-		return nil, c.opError(q.name, q.path, ctxError(ctx), began)
+		return c.opError(q.name, q.path, ctxError(ctx), began)
 	case <-c.done:
-		return nil, c.opError(q.name, q.path, c.Err(), began)
+		return c.opError(q.name, q.path, c.Err(), began)
 	}
 	var r result
 	select {
@@ -129,7 +131,7 @@ func (c *Conn) do(ctx context.Context, q request) ([]byte, error) {
 		}
 	}
 	if r.err == nil && r.code == jute.OK {
-		return r.body, nil
+		return nil
 	}
 	var oe *OpError
 	if r.err == nil {
@@ -140,13 +142,6 @@ func (c *Conn) do(ctx context.Context, q request) ([]byte, error) {
 		oe.MaybeApplied = q.write && r.sent
 	}
 	oe.Host = r.host
-	return nil, oe
-}
-
-// badAnswer is the error for an answer that cannot be decoded.
-func (c *Conn) badAnswer(name, path string, err error) error {
-	oe := c.opError(name, path, err, time.Now())
-	oe.Answered = true
 	return oe
 }
 
@@ -178,16 +173,14 @@ func (c *Conn) get(ctx context.Context, path string, w *Watch) ([]byte, Stat, er
 	if w != nil {
 		w.path = full
 	}
-	body, err := c.do(ctx, request{name: "get", path: path, op: jute.OpGetData, watch: w, body: pathWatch(full, w != nil)})
+	var data []byte
+	var stat Stat
+	err = c.do(ctx, request{name: "get", path: path, op: jute.OpGetData, watch: w, body: pathWatch(full, w != nil), decode: func(r *jute.Reader) {
+		data = r.Buffer()
+		stat.Decode(r)
+	}})
 	if err != nil {
 		return nil, Stat{}, err
-	}
-	r := jute.NewReader(body)
-	data := r.Buffer()
-	var stat Stat
-	stat.Decode(r)
-	if r.Err() != nil {
-		return nil, Stat{}, c.badAnswer("get", path, r.Err())
 	}
 	return data, stat, nil
 }
@@ -215,18 +208,13 @@ func (c *Conn) exists(ctx context.Context, path string, w *Watch) (bool, Stat, e
 	if w != nil {
 		w.path = full
 	}
-	body, err := c.do(ctx, request{name: "exists", path: path, op: jute.OpExists, watch: w, body: pathWatch(full, w != nil)})
-	if oe, ok := err.(*OpError); ok && oe.Err == error(ErrNoNode) {
+	var stat Stat
+	err = c.do(ctx, request{name: "exists", path: path, op: jute.OpExists, watch: w, body: pathWatch(full, w != nil), decode: stat.Decode})
+	if isNoNode(err) {
 		return false, Stat{}, nil
 	}
 	if err != nil {
 		return false, Stat{}, err
-	}
-	r := jute.NewReader(body)
-	var stat Stat
-	stat.Decode(r)
-	if r.Err() != nil {
-		return false, Stat{}, c.badAnswer("exists", path, r.Err())
 	}
 	return true, stat, nil
 }
@@ -254,16 +242,14 @@ func (c *Conn) children(ctx context.Context, path string, w *Watch) ([]string, S
 	if w != nil {
 		w.path = full
 	}
-	body, err := c.do(ctx, request{name: "children", path: path, op: jute.OpGetChildren2, watch: w, body: pathWatch(full, w != nil)})
+	var names []string
+	var stat Stat
+	err = c.do(ctx, request{name: "children", path: path, op: jute.OpGetChildren2, watch: w, body: pathWatch(full, w != nil), decode: func(r *jute.Reader) {
+		names = r.Strings()
+		stat.Decode(r)
+	}})
 	if err != nil {
 		return nil, Stat{}, err
-	}
-	r := jute.NewReader(body)
-	names := r.Strings()
-	var stat Stat
-	stat.Decode(r)
-	if r.Err() != nil {
-		return nil, Stat{}, c.badAnswer("children", path, r.Err())
 	}
 	return names, stat, nil
 }
@@ -283,14 +269,14 @@ func (c *Conn) Create(ctx context.Context, path string, data []byte, mode Create
 		acl = OpenACL()
 	}
 	q := jute.CreateRequest{Path: full, Data: data, ACL: acl, Flags: int32(mode)}
-	body, err := c.do(ctx, request{name: "create", path: path, op: op, write: true, body: func(w *jute.Writer) { q.Encode(w, op) }})
+	var made string
+	err = c.do(ctx, request{
+		name: "create", path: path, op: op, write: true,
+		body:   func(w *jute.Writer) { q.Encode(w, op) },
+		decode: func(r *jute.Reader) { made = r.String() },
+	})
 	if err != nil {
 		return "", err
-	}
-	r := jute.NewReader(body)
-	made := r.String()
-	if r.Err() != nil {
-		return "", c.badAnswer("create", path, r.Err())
 	}
 	return c.strip(made), nil
 }
@@ -312,8 +298,7 @@ func (c *Conn) Delete(ctx context.Context, path string, version int32) error {
 		return c.opError("delete", path, err, time.Now())
 	}
 	q := jute.PathVersion{Path: full, Version: version}
-	_, err = c.do(ctx, request{name: "delete", path: path, op: jute.OpDelete, write: true, body: q.Encode})
-	return err
+	return c.do(ctx, request{name: "delete", path: path, op: jute.OpDelete, write: true, body: q.Encode})
 }
 
 // GetACL returns a node's access control list and metadata.
@@ -322,16 +307,14 @@ func (c *Conn) GetACL(ctx context.Context, path string) ([]ACL, Stat, error) {
 	if err != nil {
 		return nil, Stat{}, c.opError("getACL", path, err, time.Now())
 	}
-	body, err := c.do(ctx, request{name: "getACL", path: path, op: jute.OpGetACL, body: func(w *jute.Writer) { w.String(full) }})
+	var acl []ACL
+	var stat Stat
+	err = c.do(ctx, request{name: "getACL", path: path, op: jute.OpGetACL, body: func(w *jute.Writer) { w.String(full) }, decode: func(r *jute.Reader) {
+		acl = jute.DecodeACLs(r)
+		stat.Decode(r)
+	}})
 	if err != nil {
 		return nil, Stat{}, err
-	}
-	r := jute.NewReader(body)
-	acl := jute.DecodeACLs(r)
-	var stat Stat
-	stat.Decode(r)
-	if r.Err() != nil {
-		return nil, Stat{}, c.badAnswer("getACL", path, r.Err())
 	}
 	return acl, stat, nil
 }
@@ -347,15 +330,10 @@ func (c *Conn) SetACL(ctx context.Context, path string, acl []ACL, version int32
 }
 
 func (c *Conn) statCall(ctx context.Context, q request) (Stat, error) {
-	body, err := c.do(ctx, q)
-	if err != nil {
-		return Stat{}, err
-	}
-	r := jute.NewReader(body)
 	var stat Stat
-	stat.Decode(r)
-	if r.Err() != nil {
-		return Stat{}, c.badAnswer(q.name, q.path, r.Err())
+	q.decode = stat.Decode
+	if err := c.do(ctx, q); err != nil {
+		return Stat{}, err
 	}
 	return stat, nil
 }
@@ -366,8 +344,7 @@ func (c *Conn) Sync(ctx context.Context, path string) error {
 	if err != nil {
 		return c.opError("sync", path, err, time.Now())
 	}
-	_, err = c.do(ctx, request{name: "sync", path: path, op: jute.OpSync, body: func(w *jute.Writer) { w.String(full) }})
-	return err
+	return c.do(ctx, request{name: "sync", path: path, op: jute.OpSync, body: func(w *jute.Writer) { w.String(full) }})
 }
 
 // AddWatch registers a persistent watch on a node, which need not exist. It needs ZooKeeper 3.6; older servers answer ErrUnimplemented.
@@ -388,7 +365,7 @@ func (c *Conn) AddWatch(ctx context.Context, path string, mode AddMode) (*Watch,
 	}
 	w := c.newWatch(full, kind)
 	q := jute.PathMode{Path: full, Mode: int32(mode)}
-	if _, err := c.do(ctx, request{name: "addWatch", path: path, op: jute.OpAddWatch, watch: w, body: q.Encode}); err != nil {
+	if err := c.do(ctx, request{name: "addWatch", path: path, op: jute.OpAddWatch, watch: w, body: q.Encode}); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -397,6 +374,5 @@ func (c *Conn) AddWatch(ctx context.Context, path string, mode AddMode) (*Watch,
 // AddAuth offers another identity, now and on every later connection. A server that rejects it ends the Conn with ErrAuthFailed.
 func (c *Conn) AddAuth(ctx context.Context, scheme string, auth []byte) error {
 	a := &AuthInfo{Scheme: scheme, Auth: append([]byte(nil), auth...)}
-	_, err := c.do(ctx, request{name: "addAuth", op: jute.OpAuth, ident: a, body: func(w *jute.Writer) { w.Raw(a.encode()) }})
-	return err
+	return c.do(ctx, request{name: "addAuth", op: jute.OpAuth, ident: a, body: func(w *jute.Writer) { w.Raw(a.encode()) }})
 }

@@ -44,13 +44,15 @@ func inWorld(t *testing.T, n int, cfg zkserver.Config, f func(*testing.T, *world
 		}
 		w.s = s
 		w.net.SetLatency(time.Millisecond / 2)
+		defer s.Close()
+		defer func() {
+			if w.c != nil {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				defer cancel()
+				w.c.Close(ctx)
+			}
+		}()
 		f(t, w)
-		if w.c != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			defer cancel()
-			w.c.Close(ctx)
-		}
-		s.Close()
 	})
 }
 
@@ -692,6 +694,28 @@ func TestConnectionLossInFlight(t *testing.T) {
 			} else if !errors.Is(err, zk.ErrConnectionLoss) || !errors.As(err, &oe) || !oe.MaybeApplied {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// A server that takes the session and garbles every answer is not asked without end, nor in a storm.
+func TestGarbledAnswers(t *testing.T) {
+	inWorld(t, 1, zkserver.Config{}, func(t *testing.T, w *world) {
+		w.open(w.config(10 * time.Second))
+		w.ephemeral()
+		w.fault(0, zkserver.Fault{Truncate: 18})
+		took, err := w.get(20 * time.Second)
+		var oe *zk.OpError
+		if !errors.Is(err, zk.ErrConnectionLoss) || !strings.Contains(err.Error(), "jute: ") || !errors.As(err, &oe) || oe.MaybeApplied {
+			t.Fatal(err)
+		}
+		within(t, "given up", took, 50*time.Millisecond, 5*time.Second)
+		if n := w.net.Dials(w.addrs[0]); n > 6 {
+			t.Fatalf("%d connections", n)
+		}
+		w.fault(0, zkserver.Fault{})
+		if _, err := w.get(5 * time.Second); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
