@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-hbase/holdfast/internal/embed/chaos"
 	"github.com/holdfast-hbase/holdfast/internal/embed/master"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver/rpctest"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
@@ -229,4 +230,25 @@ func mustMaster(t testing.TB, c *Cluster) *master.Master {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// holdPuts holds every mutation until it is released or removed.
+func holdPuts() chaos.Rule {
+	return chaos.Rule{Match: chaos.Match{Service: "ClientService", Method: "Mutate"}, Action: chaos.Hold}
+}
+
+// writeRow puts a row without a testing.T, for writers that live with errors.
+func writeRow(n meta.ServerName, region, row, value string) error {
+	k, err := rpctest.Dial(n.Address(), rpctest.Options{})
+	if err != nil {
+		return err
+	}
+	defer k.Conn.Close()
+	_ = k.Conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, err = k.Call("Mutate", &pb.MutateRequest{
+		Region: &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: []byte(region)},
+		Mutation: &pb.MutationProto{Row: []byte(row), MutateType: pb.MutationProto_PUT.Enum(),
+			ColumnValue: []*pb.MutationProto_ColumnValue{{Family: []byte("f"), QualifierValue: []*pb.MutationProto_ColumnValue_QualifierValue{{Qualifier: []byte("q"), Value: []byte(value)}}}}},
+	}, &pb.MutateResponse{})
+	return err
 }
