@@ -50,7 +50,7 @@ type Config struct {
 	OnState func(StateChange)
 	// Logger receives state changes and failed attempts. Default: nothing is logged.
 	Logger *slog.Logger
-	// Rand yields numbers in [0, 1) for the shuffle and for jitter. Default: math/rand/v2.
+	// Rand yields numbers in [0, 1) for the shuffle and for jitter; it is called by one goroutine at a time. Default: math/rand/v2.
 	Rand func() float64
 }
 
@@ -70,7 +70,7 @@ func (c Config) withDefaults() (Config, error) {
 	var errs []error
 	c.Servers = append([]string(nil), c.Servers...)
 	if len(c.Servers) == 0 {
-		errs = append(errs, errors.New("Servers is empty"))
+		errs = append(errs, errors.New("no Servers"))
 	}
 	for i, s := range c.Servers {
 		addr, reason := hostPort(strings.TrimSpace(s))
@@ -81,21 +81,21 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Chroot = strings.TrimRight(c.Chroot, "/"); c.Chroot != "" {
 		if err := jute.ValidatePath(c.Chroot, false); err != nil {
-			errs = append(errs, fmt.Errorf("Chroot: %w", err))
+			errs = append(errs, fmt.Errorf("option Chroot: %w", err))
 		}
 	}
 	if c.SessionTimeout == 0 {
 		c.SessionTimeout = 30 * time.Second
 	}
 	if c.SessionTimeout < time.Millisecond || c.SessionTimeout.Milliseconds() > jute.MaxLen {
-		errs = append(errs, fmt.Errorf("SessionTimeout %v is outside 1 ms to 24 days", c.SessionTimeout))
+		errs = append(errs, fmt.Errorf("option SessionTimeout: %v is outside 1 ms to 24 days", c.SessionTimeout))
 	}
 	positive := func(name string, v *int, def int) {
 		if *v == 0 {
 			*v = def
 		}
 		if *v < 0 {
-			errs = append(errs, fmt.Errorf("%s %d is negative", name, *v))
+			errs = append(errs, fmt.Errorf("option %s: %d is negative", name, *v))
 		}
 	}
 	positive("MaxAddrsPerHost", &c.MaxAddrsPerHost, 8)
@@ -106,7 +106,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.DialStagger = 150 * time.Millisecond
 	}
 	if c.DialStagger < 0 {
-		errs = append(errs, fmt.Errorf("DialStagger %v is negative", c.DialStagger))
+		errs = append(errs, fmt.Errorf("option DialStagger: %v is negative", c.DialStagger))
 	}
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{}).DialContext

@@ -27,6 +27,10 @@
 // errors.Is recognises the protocol's codes ([ErrNoNode], [ErrBadVersion], ...), [ErrClosed], and the context's error. [OpError]
 // carries the state, the budget and the ledger of attempts: host, phase, verdict, duration, with a sentence of advice for each kind of verdict.
 //
+// # Not here
+//
+// SASL, read-only servers, TTL nodes and reconfiguration. A server that requires SASL ends the Conn with [ErrAuthFailed].
+//
 // # Inside
 //
 // One goroutine (loop) owns the state, the queues and the watches; frames are handled in wire order. A transport has a reading and a writing goroutine;

@@ -18,7 +18,7 @@ import (
 // the session is never lost; acknowledged writes are there, exactly once; calls that say they were not sent were not; every watch
 // leads to the newest value. The seed of a failing run is in its name.
 func TestRandomFaults(t *testing.T) {
-	runs := 8
+	runs := 6
 	if testing.Short() {
 		runs = 3
 	}

@@ -43,13 +43,6 @@ func (t *transport) send(b []byte) {
 	}
 }
 
-// unsent returns how many bytes wait for the writer.
-func (t *transport) unsent() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.out)
-}
-
 func (t *transport) close() {
 	t.once.Do(func() {
 		close(t.closed)

@@ -159,12 +159,12 @@ func FuzzParseConnectString(f *testing.F) {
 
 func TestConfigNamesEveryProblem(t *testing.T) {
 	_, err := zk.New(zk.Config{Servers: []string{"ok", "h:x"}, Chroot: "no", SessionTimeout: time.Microsecond, MaxInFlight: -1, DialStagger: -1})
-	for _, part := range []string{`"h:x"`, "Chroot", "SessionTimeout 1", "MaxInFlight -1", "DialStagger -1"} {
+	for _, part := range []string{`"h:x"`, "Chroot: ", "SessionTimeout: 1", "MaxInFlight: -1", "DialStagger: -1"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not name %s", err, part)
 		}
 	}
-	if _, err := zk.New(zk.Config{}); err == nil || !strings.Contains(err.Error(), "Servers is empty") {
+	if _, err := zk.New(zk.Config{}); err == nil || !strings.Contains(err.Error(), "no Servers") {
 		t.Errorf("%v", err)
 	}
 }

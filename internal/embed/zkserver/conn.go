@@ -17,7 +17,6 @@ type conn struct {
 	m      *member
 	nc     net.Conn
 	remote string
-	id     int64
 
 	sess     *session
 	auth     []authInfo
