@@ -46,6 +46,8 @@ type Matcher struct {
 	// Of the row.
 	marks  markers
 	arrive *arrival // instead of marks, with NEW_VERSION_BEHAVIOR
+	// leftHead: nothing more is wanted of the column without a qualifier.
+	leftHead bool
 
 	// Of the column. index is the wanted column we are at (with qualifiers).
 	index   int
@@ -109,6 +111,7 @@ func (m *Matcher) NewRow() {
 	}
 	m.index, m.count = 0, 0
 	m.hasCol, m.hasLast, m.hasPass = false, false, false
+	m.leftHead = false
 }
 
 // SeekQualifier is the column to go to after a code that says "next column":
@@ -121,7 +124,28 @@ func (m *Matcher) SeekQualifier() []byte {
 }
 
 // Match judges the next cell of the family.
+//
+// Markers of the family lie among the cells without a qualifier, so that
+// column is never left by a seek: its cells are passed one by one. (HBase
+// seeks, and so overlooks a family marker below the last version it returns of
+// such a column.)
 func (m *Matcher) Match(c *Cell) (Code, error) {
+	code, err := m.match(c)
+	if len(c.Qualifier) > 0 || m.raw {
+		return code, err
+	}
+	switch code {
+	case MatchNextCol:
+		m.leftHead = true
+		return MatchSkip, err
+	case MatchIncludeNextCol:
+		m.leftHead = true
+		return MatchInclude, err
+	}
+	return code, err
+}
+
+func (m *Matcher) match(c *Cell) (Code, error) {
 	if m.filter != nil && m.filter.FilterAllRemaining() {
 		return MatchDone, nil
 	}
@@ -148,6 +172,9 @@ func (m *Matcher) Match(c *Cell) (Code, error) {
 				m.marks.add(c)
 			}
 		}
+		return MatchSkip, nil
+	}
+	if m.leftHead && len(c.Qualifier) == 0 {
 		return MatchSkip, nil
 	}
 	if m.arrive != nil {

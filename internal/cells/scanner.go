@@ -556,7 +556,7 @@ func (s *Scanner) follow(f *familyScan, c *Cell) error {
 	}
 	if s.cmp(hint.Row, s.row) == 0 {
 		switch {
-		case s.spec.Reversed || CompareWithinRow(hint, c) <= 0:
+		case s.spec.Reversed || CompareWithinRow(hint, c) <= 0 || len(c.Qualifier) == 0: // there may be markers in between
 			return s.src.Next()
 		case string(hint.Family) != string(f.name):
 			s.endFamily()

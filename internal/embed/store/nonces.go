@@ -25,6 +25,7 @@ type nonces struct {
 	// queue holds known entries in order of their end, oldest at head.
 	queue []nonceQueued
 	head  int
+	limit int
 }
 
 type nonceQueued struct {
@@ -38,7 +39,7 @@ type nonceEntry struct {
 	readPoint uint64
 }
 
-func (n *nonces) init() { n.known = make(map[nonceKey]*nonceEntry) }
+func (n *nonces) init(limit int) { n.known, n.limit = make(map[nonceKey]*nonceEntry), limit }
 
 // begin claims a nonce. If it is taken, begin waits for the operation that has
 // it to end; applied then says at which read point that one's result shows. An
@@ -87,7 +88,7 @@ func (n *nonces) end(key nonceKey, ok bool, readPoint uint64, now int64) {
 	if ok {
 		e.readPoint = readPoint
 		n.queue = append(n.queue, nonceQueued{key, now})
-		if len(n.queue)-n.head > maxNonces {
+		if len(n.queue)-n.head > n.limit {
 			n.drop()
 		}
 	} else {

@@ -76,7 +76,7 @@ func Open(o Options) (*Store, error) {
 		s.now = func() int64 { return time.Now().UnixMilli() }
 	}
 	s.gate.drained = make(chan struct{})
-	s.nonces.init()
+	s.nonces.init(maxNonces)
 	s.mvcc.init()
 	fsys := o.FS
 	inMemory := o.Dir == "" && fsys == nil
