@@ -52,8 +52,9 @@ func (c *Cache) arm(now time.Time) {
 	for t := range c.pending {
 		sooner(t.next)
 	}
-	if c.limit.breaker.state == Open {
-		sooner(c.limit.breaker.until)
+	if b := &c.limit.breaker; b.state == Open && now.Before(b.until) {
+		// Once it is past, whoever is due next finds it half open.
+		sooner(b.until)
 	}
 	if len(c.tickets[background]) > 0 {
 		sooner(now.Add(time.Second / bgRate))

@@ -20,7 +20,7 @@ func TestGet(t *testing.T) {
 				t.Errorf("get %s: %q after %d attempts, %v", row, v, a.Attempts, err)
 			}
 		}
-		if n := c.metaReads(); n != 3 {
+		if n := c.metaReads(); n > 3 {
 			t.Errorf("%d meta reads", n)
 		}
 	})

@@ -473,8 +473,8 @@ func (b *batch) tell(c *chunk, p *part, err error, d retry.Decision) {
 	if d.Server == retry.Overloaded && c.err == nil {
 		c.srv.Overloaded() // said within an answer that was itself a success
 	}
-	if d.Wait == retry.ServerDown {
-		b.core.routes.Recheck(p.route)
+	if d.Wait == retry.ServerDown && p.route.Valid() {
+		b.core.scout(c.srv, p.route)
 	}
 }
 
@@ -512,6 +512,9 @@ func (b *batch) settle() {
 			continue
 		}
 		s.class, s.notBefore = r.d.Wait, now.Add(p.wait)
+		if s.class == retry.ServerDown && p.wait > scoutEvery {
+			s.notBefore = now.Add(scoutEvery)
+		}
 		b.queue = append(b.queue, r.item)
 	}
 	b.again, b.told = b.again[:0], evidence{}

@@ -105,12 +105,14 @@ func (c *Core) serverChanged(s *health.Server, from, to health.State, cause erro
 		peerOf(s).interrupt(s.Err())
 		c.routes.ServerDown(s)
 	case health.Dead:
+		peerOf(s).forgetScouts()
 		peerOf(s).interrupt(s.Err())
 		c.routes.ServerDown(s)
 		// Closing waits for the connections' goroutines, and this one may hold
 		// up others; what was in flight gets its error from the close.
 		c.spawn(peerOf(s).close)
 	case health.Healthy:
+		peerOf(s).forgetScouts()
 		if from != health.Suspect {
 			c.routes.ServerUp(s)
 		}

@@ -202,6 +202,19 @@ func (c *fakeCluster) calls(method, table string) int {
 	return n
 }
 
+// pings counts the questions about no region.
+func (c *fakeCluster) pings() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, l := range c.log {
+		if l.method == "Multi" && l.table == "" {
+			n++
+		}
+	}
+	return n
+}
+
 func (c *fakeCluster) metaReads() int { return c.calls("", "hbase:meta") }
 
 func (c *fakeCluster) forgetLog() {
@@ -268,7 +281,7 @@ func (c *fakeCluster) dial(ctx context.Context, network, addr string) (net.Conn,
 	if s == nil {
 		return nil, refused
 	}
-	ours, theirs := net.Pipe()
+	ours, theirs := newPipe()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead {

@@ -196,10 +196,11 @@ func (o *op) next(err error) error {
 		o.owed.srv, o.owed.class, o.owed.hint = o.srv, d.Wait, d.Hint
 		return nil
 	case d.Wait == retry.ServerDown && o.srv != nil:
-		// Silence leaves the route valid, so look now and then whether the
-		// region is served elsewhere.
 		if o.route != nil {
-			o.core.routes.Recheck(o.route)
+			if !o.route.Valid() {
+				return nil // locate knows better
+			}
+			o.core.scout(o.srv, o.route)
 		}
 		err = o.pause(d.Wait, d.Hint, o.srv.Up())
 	default:
@@ -210,6 +211,12 @@ func (o *op) next(err error) error {
 	}
 	return nil
 }
+
+// scoutEvery is how often hbase:meta is asked whether the regions of a silent
+// server are served elsewhere by now, and how long their callers take to
+// notice. Half of it doubles the reads, double is felt when a server dies
+// without a word.
+const scoutEvery = 500 * time.Millisecond
 
 // judge classifies a failure, applies the evidence and enters it in the
 // ledger.
@@ -257,6 +264,9 @@ func (o *op) pause(c retry.Class, hint time.Duration, ready <-chan struct{}) err
 	}
 	if wait <= 0 {
 		return nil
+	}
+	if ready != nil {
+		wait = min(wait, scoutEvery)
 	}
 	began := time.Now()
 	err := o.budget.WaitFor(o.waiting(), c, wait, ready)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/health"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/route"
 	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
@@ -29,8 +32,13 @@ type peer struct {
 
 	mu     sync.Mutex
 	others map[string]*slot // by service name
+	all    map[*conn]bool   // those that have not ended, in a slot or not
 	last   string           // service of the last dial, for the prober
 	closed bool
+	// scouted are the routes whose callers have waited for the silent server
+	// since hbase:meta was last asked about them.
+	scouted   map[*route.Route]bool
+	scoutedAt time.Time
 
 	inVain atomic.Bool // the prober's last ping went unanswered
 }
@@ -60,7 +68,7 @@ type conn struct {
 }
 
 func newPeer(c *Core, s *health.Server) *peer {
-	return &peer{core: c, srv: s, name: s.Name().String(), last: ClientService}
+	return &peer{core: c, srv: s, name: s.Name().String(), last: ClientService, all: make(map[*conn]bool)}
 }
 
 func peerOf(s *health.Server) *peer {
@@ -153,7 +161,9 @@ func (p *peer) dial(ctx context.Context, s *slot, service string) (*conn, error)
 	}
 	c := &conn{Conn: rc, peer: p, slot: s, service: service, poke: make(chan struct{}, 1)}
 	p.mu.Lock()
-	closed = p.closed
+	if closed = p.closed; !closed {
+		p.all[c] = true
+	}
 	p.mu.Unlock()
 	if closed || !p.core.spawn(c.watch) {
 		rc.Close()
@@ -185,19 +195,45 @@ func (p *peer) interrupt(err error) {
 	}
 }
 
+// scout sees to it that hbase:meta is asked now and then where the regions are
+// whose callers wait for a silent server: silence leaves routes valid, so
+// nothing else would find out that the cluster has given the server up. One
+// read serves all of them.
+func (c *Core) scout(s *health.Server, r *route.Route) {
+	p := peerOf(s)
+	now := time.Now()
+	p.mu.Lock()
+	if p.scouted == nil {
+		p.scouted = make(map[*route.Route]bool)
+	}
+	p.scouted[r] = true
+	if now.Sub(p.scoutedAt) < scoutEvery {
+		p.mu.Unlock()
+		return
+	}
+	p.scoutedAt = now
+	var routes []*route.Route
+	for r := range p.scouted {
+		if r.Valid() {
+			routes = append(routes, r)
+		}
+	}
+	clear(p.scouted) // who still waits comes again
+	p.mu.Unlock()
+	c.routes.RecheckAll(routes)
+}
+
+// forgetScouts frees what only a silent server needs.
+func (p *peer) forgetScouts() {
+	p.mu.Lock()
+	p.scouted = nil
+	p.mu.Unlock()
+}
+
 func (p *peer) conns() []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []*conn
-	if c := p.client.conn.Load(); c != nil {
-		all = append(all, c)
-	}
-	for _, s := range p.others {
-		if c := s.conn.Load(); c != nil {
-			all = append(all, c)
-		}
-	}
-	return all
+	return slices.Collect(maps.Keys(p.all))
 }
 
 // close ends the connections for good: the incarnation is over.
@@ -225,7 +261,12 @@ func (c *conn) look() {
 // consecutive looks and nothing arrived between them, the server was silent
 // for at least that long.
 func (c *conn) watch() {
-	defer c.slot.conn.CompareAndSwap(c, nil)
+	defer func() {
+		c.slot.conn.CompareAndSwap(c, nil)
+		c.peer.mu.Lock()
+		delete(c.peer.all, c)
+		c.peer.mu.Unlock()
+	}()
 	cfg := &c.peer.core.cfg
 	tick := max(cfg.PingAfter/2, time.Millisecond)
 	timer := time.NewTimer(tick)
@@ -367,8 +408,8 @@ func (p *peer) probeAnew(ctx context.Context, sl *slot, service string) error {
 		c.Close()
 		return err
 	}
-	if old := sl.conn.Swap(c); old != nil {
-		old.Close()
-	}
+	// The old connection stays for the calls that still wait on it, some of
+	// which must not be given up; it ends when it is idle.
+	sl.conn.Store(c)
 	return nil
 }

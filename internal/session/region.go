@@ -60,7 +60,7 @@ func (c *Core) CallRoute(ctx context.Context, r *route.Route, call *RegionCall) 
 	}
 	d := o.judge(err)
 	if d.Wait == retry.ServerDown {
-		c.routes.Recheck(r)
+		c.scout(o.srv, r)
 	}
 	return Answer{Attempts: o.budget.Attempts()}, &AttemptError{Decision: d, Err: o.over(err)}
 }
