@@ -122,8 +122,10 @@ func (t *Table) MutateRow(ctx context.Context, r *RowMutations) (*Result, error)
 
 // Batch performs any mixture of operations, in parallel over the servers, and
 // gives one outcome per operation, in their order. Each succeeds or fails
-// alone. Operations on one row are applied in their order, except that HBase
-// lets a Get miss a Put or Delete before it in the same batch.
+// alone. Puts, Deletes, Increments and Appends of one row are applied in their
+// order, unless some of them have to be sent again. HBase lets a Get miss a Put
+// or Delete before it in the same batch, and RowMutations and CheckAndMutates
+// come before or after the rest: use several batches where that matters.
 func (t *Table) Batch(ctx context.Context, ops []Op) Outcomes { return t.batch(ctx, "batch", ops) }
 
 // Scan makes a scanner. Nothing is sent before the first row is asked for, and

@@ -5,14 +5,16 @@ import (
 	"errors"
 
 	"github.com/holdfast-hbase/holdfast/internal/retry"
+	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/session"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
 // Sentinels for what a server, or the client on its behalf, says.
 var (
-	ErrTableNotFound     = errors.New("table not found")
+	ErrTableNotFound     = route.ErrTableNotFound
 	ErrTableExists       = errors.New("table exists")
-	ErrTableNotEnabled   = errors.New("table is not enabled")
+	ErrTableNotEnabled   = route.ErrTableNotEnabled
 	ErrTableNotDisabled  = errors.New("table is not disabled")
 	ErrNamespaceNotFound = errors.New("namespace not found")
 	ErrNamespaceExists   = errors.New("namespace exists")
@@ -98,6 +100,11 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Is matches sentinels with the server exceptions they stand for.
 func (e *Error) Is(target error) bool {
+	if target == session.ErrClosed {
+		// The parts of a client close one after another; whichever a call
+		// meets first, to the caller the client is closed.
+		return errors.Is(e.Err, route.ErrClosed)
+	}
 	var remote *wire.RemoteError
 	return errors.As(e.Err, &remote) && sentinelOf(remote.Class) == target && target != nil
 }
