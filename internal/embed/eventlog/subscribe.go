@@ -1,6 +1,9 @@
 package eventlog
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // DefaultBuffer is the number of events a subscription holds for its reader
 // unless told otherwise.
@@ -15,6 +18,7 @@ type Subscription struct {
 	filter  Filter
 	log     *Log
 	dropped atomic.Uint64
+	once    sync.Once
 }
 
 // Subscribe delivers the events recorded from now on that the filter chooses.
@@ -51,15 +55,12 @@ func (s *Subscription) Dropped() uint64 { return s.dropped.Load() }
 
 // Close ends the subscription and closes C. Calling it twice is harmless.
 func (s *Subscription) Close() {
-	l := s.log
-	if l == nil {
-		s.log = nil
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, ok := l.subs[s]; ok {
-		delete(l.subs, s)
+	s.once.Do(func() {
+		if l := s.log; l != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			delete(l.subs, s)
+		}
 		close(s.c)
-	}
+	})
 }
