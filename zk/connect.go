@@ -52,7 +52,7 @@ const (
 	attemptFloor  = 200 * time.Millisecond // below, a healthy but busy server would be given up
 	firstPatience = time.Second            // for a handshake on the first lap, while another server is at hand; doubles per lap
 	maxDialTime   = 10 * time.Second       // two or three SYNs
-	maxLapPause   = 5 * time.Second
+	maxLapPause   = 2 * time.Second
 )
 
 // run returns a served session, or the reason there cannot be one: errExpired or ctx's error.

@@ -191,7 +191,7 @@ func TestFollow(t *testing.T) {
 			}
 			done <- nil
 		}()
-		settle := func() { time.Sleep(100 * time.Millisecond) }
+		settle := func() { time.Sleep(100 * time.Millisecond); synctest.Wait() }
 		put := func(v string) {
 			if err := w.s.Put("/f", []byte(v), 0); err != nil {
 				t.Fatal(err)
@@ -263,12 +263,17 @@ func TestTLS(t *testing.T) {
 		"a stranger's certificate": {Servers: []string{s.Addr()}, TLS: &tls.Config{}},
 		"a plain port":             {Servers: []string{plain.Addr()}, TLS: &tls.Config{RootCAs: roots}},
 	} {
-		cfg.SessionTimeout = 300 * time.Millisecond
-		_, err := zk.Open(t.Context(), cfg)
-		var oe *zk.OpError
-		if !errors.As(err, &oe) || oe.Attempts[0].Phase != zk.PhaseTLS {
-			t.Errorf("%s: %v", name, err)
+		c, err := zk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
 		}
+		for deadline := time.Now().Add(10 * time.Second); len(c.Attempts()) == 0 && time.Now().Before(deadline); {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if a := c.Attempts(); len(a) == 0 || a[0].Phase != zk.PhaseTLS || a[0].Outcome != zk.OutcomeTLS {
+			t.Errorf("%s: %v", name, a)
+		}
+		closeConn(t, c)
 	}
 }
 

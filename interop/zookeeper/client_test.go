@@ -42,8 +42,8 @@ func ephemeral(t *testing.T, c *zk.Conn) int64 {
 	return c.SessionID()
 }
 
-// write sets /e again and again, starting over after a lost connection, and returns how long it took until one was confirmed.
-func write1(t *testing.T, c *zk.Conn, limit time.Duration) time.Duration {
+// writeConfirmed sets /e again and again, starting over after a lost connection, and returns how long it took until one was confirmed.
+func writeConfirmed(t *testing.T, c *zk.Conn, limit time.Duration) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for {
@@ -128,7 +128,7 @@ func TestOneServer(t *testing.T) {
 		e.kill(0)
 		began := time.Now()
 		e.start(0)
-		took := write1(t, c, 30*time.Second)
+		took := writeConfirmed(t, c, 30*time.Second)
 		t.Logf("first write %v after kill -9 and restart (connected %v, JVM start included)", took, time.Since(began))
 		sameSession(t, c, id)
 		if d, _, err := c.Get(x, "/mine"); err != nil || string(d) != "m" { // the identity was offered again
@@ -144,7 +144,7 @@ func TestOneServer(t *testing.T) {
 	t.Run("frozen for less than the timeout", func(t *testing.T) {
 		e.freeze(0)
 		time.AfterFunc(4*time.Second, func() { e.thaw(0) })
-		t.Logf("frozen 4 s of 6 s: first write after %v", write1(t, c, 30*time.Second))
+		t.Logf("frozen 4 s of 6 s: first write after %v", writeConfirmed(t, c, 30*time.Second))
 		sameSession(t, c, id)
 	})
 	t.Run("frozen for longer", func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestLeaderFrozen(t *testing.T) {
 			id := ephemeral(t, c)
 			time.Sleep(2500 * time.Millisecond) // the leader knows the session's touches by now
 			e.freeze(leader)
-			took := write1(t, c, time.Minute)
+			took := writeConfirmed(t, c, time.Minute)
 			t.Logf("first write %v after the leader was stopped", took)
 			sameSession(t, c, id)
 			for _, a := range c.Attempts() {
