@@ -162,6 +162,11 @@ func (c *Cache) locateSome(ctx context.Context, name meta.TableName, rows [][]by
 			}
 		}
 		if ctx.Err() != nil {
+			// No row need have failed: time may also be up just when a route
+			// that was found has become invalid.
+			if last == nil {
+				last = c.locateError(ctx, name, position{key: rows[i]}, began, ctx.Err(), nil)
+			}
 			e := *last.(*LocateError)
 			e.Row = bytes.Clone(rows[i][:min(len(rows[i]), maxRow)])
 			errs[i] = &e

@@ -1,0 +1,135 @@
+package minihbase_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/holdfast-hbase/holdfast/hbase"
+	"github.com/holdfast-hbase/holdfast/internal/torture"
+	"github.com/holdfast-hbase/holdfast/minihbase"
+)
+
+// long says that the slow versions of tests are wanted: pauses of 20 s instead
+// of 3.
+func long() bool { return os.Getenv("HOLDFAST_LONG") != "" }
+
+// start runs a cluster and a client for a test.
+func start(t *testing.T, o minihbase.Options, opts ...hbase.Option) (*minihbase.Cluster, *hbase.Client) {
+	t.Helper()
+	c, err := minihbase.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Errorf("close the cluster: %v", err)
+		}
+	})
+	return c, open(t, c.Address(), opts...)
+}
+
+func open(t *testing.T, address string, opts ...hbase.Option) *hbase.Client {
+	t.Helper()
+	client, err := hbase.Open(t.Context(), address, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Errorf("close the client: %v", err)
+		}
+	})
+	return client
+}
+
+// runTorture runs the suite and fails the test for everything that went wrong.
+func runTorture(t *testing.T, cfg torture.Config) *torture.Report {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	rep, err := torture.Run(ctx, cfg)
+	if rep != nil {
+		t.Logf("\n%v", rep)
+		if err := rep.Err(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
+
+// TestTorture is the whole plan: deaths are noticed at once and a pause never,
+// so that what is seen is the client's own doing.
+func TestTorture(t *testing.T) {
+	c, client := start(t, minihbase.Options{ControlPort: -1})
+	cfg := torture.Config{Client: client, Cluster: torture.Embedded{Mini: c}, Plan: torture.DefaultPlan(3 * time.Second)}
+	switch {
+	case long():
+		cfg.Plan = torture.DefaultPlan(20 * time.Second)
+	case testing.Short():
+		cfg.Workers, cfg.Plan = 16, torture.ShortPlan(time.Second)
+	}
+	runTorture(t, cfg)
+}
+
+// realistic is a cluster whose deaths take time, as real ones do: two seconds
+// until the session has run out, then the recovery.
+func realistic() minihbase.Options {
+	return minihbase.Options{ControlPort: -1, SessionTimeout: 2 * time.Second, RecoveryDelay: 500 * time.Millisecond}
+}
+
+// TestTortureSlowDeaths kills servers whose regions stay closed for two and a
+// half seconds, and freezes one for longer than its session lives, so that it is
+// declared dead and ends when it wakes up.
+func TestTortureSlowDeaths(t *testing.T) {
+	c, client := start(t, realistic())
+	cfg := torture.Config{Client: client, Cluster: torture.Embedded{Mini: c}, Plan: torture.ShortPlan(4 * time.Second)}
+	if testing.Short() {
+		cfg.Workers = 16
+	}
+	runTorture(t, cfg)
+}
+
+// TestTortureChaos adds trouble on single calls: one in fifty gets a lost
+// request or answer, a lost connection, a delay or an exception that a client
+// has to wait out, while regions move and split and a server dies.
+func TestTortureChaos(t *testing.T) {
+	o := realistic()
+	o.SessionTimeout, o.RecoveryDelay = 300*time.Millisecond, 200*time.Millisecond
+	c, client := start(t, o, hbase.WithRPCTimeout(time.Second))
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	const all = "Get,Mutate,Multi,Scan"
+	for i, r := range []minihbase.Rule{
+		{Action: minihbase.Delay, Delay: 30 * time.Millisecond, Probability: 0.01},
+		{Action: minihbase.DelayReply, Delay: 30 * time.Millisecond, Probability: 0.01},
+		{Action: minihbase.DropReply, Probability: 0.001},
+		{Action: minihbase.DropRequest, Probability: 0.001},
+		{Action: minihbase.CloseConn, Probability: 0.001},
+		{Action: minihbase.CloseAfter, Probability: 0.001},
+		{Action: minihbase.Truncate, Probability: 0.001},
+		{Action: minihbase.Fail, Exception: minihbase.Exception{Class: "CallQueueTooBigException"}, Probability: 0.003},
+		{Action: minihbase.Fail, Exception: minihbase.Exception{Class: "RegionTooBusyException"}, Probability: 0.003},
+		{Action: minihbase.Fail, Exception: minihbase.Exception{Class: "NotServingRegionException"}, Probability: 0.003},
+		{Action: minihbase.Fail, Exception: minihbase.Exception{Class: "RegionOpeningException"}, Probability: 0.002},
+		{Action: minihbase.Fail, Exception: minihbase.Exception{Class: "RpcThrottlingException", Wait: 20 * time.Millisecond}, Probability: 0.002},
+		{Action: minihbase.FailAfter, Exception: minihbase.Exception{Class: "CallTimeoutException"}, Probability: 0.001},
+	} {
+		r.Method, r.Seed = all, seed+uint64(i)
+		if _, err := c.AddRule(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := torture.Config{Client: client, Cluster: torture.Embedded{Mini: c}, Seed: seed, Plan: torture.ShortPlan(500 * time.Millisecond)}
+	if testing.Short() {
+		cfg.Workers = 16
+	}
+	runTorture(t, cfg)
+	for _, r := range c.Rules() {
+		t.Logf("rule %+v", r)
+	}
+}
