@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -119,11 +120,8 @@ func (s *Server) openScanner(in *pb.ScanRequest, out *pb.ScanResponse) (*scanner
 		return nil, err
 	}
 	sc := &scanner{region: r, batch: int(max(int32(p.GetBatchSize()), 0)), needCursor: p.GetNeedCursorResult()}
-	if in.GetTrackScanMetrics() {
-		sc.meter = &meter{}
-		if spec.Filter != nil {
-			spec.Filter = &meteredFilter{spec.Filter, sc.meter}
-		}
+	if spec.Filter != nil {
+		spec.Filter = &meteredFilter{spec.Filter, &sc.meter}
 	}
 	if n := int64(p.GetMaxResultSize()); n > 0 {
 		sc.maxBytes = n
@@ -157,6 +155,18 @@ func (s *Server) openScanner(in *pb.ScanRequest, out *pb.ScanResponse) (*scanner
 // runScan does what a call asks of a busy scanner.
 func (s *Server) runScan(c *rpcserver.Call, in *pb.ScanRequest, out *pb.ScanResponse, sc *scanner, rows int) (*pb.ScanResponse, error) {
 	page := page{s: s, c: c, in: in, out: out, sc: sc}
+	if rows > 1 {
+		list := cellsPool.Get().(*[]cells.Cell)
+		page.cells = (*list)[:0]
+		c.WhenDone(func() {
+			if cap(page.cells) > maxPooledCells {
+				return
+			}
+			clear(page.cells[:cap(page.cells)])
+			*list = page.cells[:0]
+			cellsPool.Put(list)
+		})
+	}
 	var err error
 	if rows > 0 {
 		err = page.fill(rows)
@@ -196,6 +206,13 @@ func (s *Server) runScan(c *rpcserver.Call, in *pb.ScanRequest, out *pb.ScanResp
 	s.scanners.give(sc)
 	return out, nil
 }
+
+// cellsPool keeps the lists in which pages are collected: growing one to a
+// page's size costs as much as reading the page.
+var cellsPool = sync.Pool{New: func() any { return new([]cells.Cell) }}
+
+// maxPooledCells is the longest list that is kept, some 10 MB.
+const maxPooledCells = 64 << 10
 
 // page is the answer of one call while it is collected.
 type page struct {
@@ -300,8 +317,10 @@ func (p *page) fill(rows int) error {
 		}
 	}
 	p.out.MoreResultsInRegion = new(more)
+	seen, filtered := sc.meter.since(int64(complete))
+	r.filtered.Add(uint64(filtered))
 	if p.in.GetTrackScanMetrics() {
-		p.out.ScanMetrics = sc.meter.metrics(complete, size)
+		p.out.ScanMetrics = scanMetrics(seen, filtered, size)
 	}
 	return nil
 }
@@ -373,19 +392,17 @@ func (f *meteredFilter) FilterRowKey(c *cells.Cell) (bool, error) {
 	return f.Filter.FilterRowKey(c)
 }
 
-// metrics renders what was counted since the last call, of which complete rows
-// were given out.
-func (m *meter) metrics(complete int, size int64) *pb.ScanMetrics {
-	rows := int64(complete)
-	filtered := int64(0)
-	if m != nil && m.seen > rows {
-		filtered, rows = m.seen-rows, m.seen
-	}
-	if m != nil {
-		m.seen = 0
-	}
-	add := func(name string, n int64) *pb.NameInt64Pair { return &pb.NameInt64Pair{Name: new(name), Value: new(n)} }
+// since gives the rows seen and filtered out since the last call, complete of
+// which were given out.
+func (m *meter) since(complete int64) (seen, filtered int64) {
+	seen = max(m.seen, complete)
+	m.seen = 0
+	return seen, seen - complete
+}
+
+func scanMetrics(seen, filtered, size int64) *pb.ScanMetrics {
+	add := func(name string, n int64) *pb.NameInt64Pair { return &pb.NameInt64Pair{Name: &name, Value: &n} }
 	return &pb.ScanMetrics{Metrics: []*pb.NameInt64Pair{
-		add("ROWS_SCANNED", rows), add("ROWS_FILTERED", filtered), add("BLOCK_BYTES_SCANNED", size),
+		add("ROWS_SCANNED", seen), add("ROWS_FILTERED", filtered), add("BLOCK_BYTES_SCANNED", size),
 	}}
 }

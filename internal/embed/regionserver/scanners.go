@@ -46,7 +46,7 @@ type scanner struct {
 	batch      int
 	maxBytes   int64
 	needCursor bool
-	meter      *meter
+	meter      meter
 	// partialRow is the row of the last Result given out if that was partial.
 	partialRow []byte
 

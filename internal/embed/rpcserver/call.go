@@ -32,6 +32,7 @@ type Call struct {
 	block  []byte // cell block as sent
 	size   int    // bytes accounted for
 	reply  []cells.Cell
+	done   func()
 	ctx    callContext
 	rule   uint64 // the chaos rule that touched it
 	// inlineNow: it runs on the reader's goroutine, and its frame still stands
@@ -78,6 +79,10 @@ func (c *Call) ReplyCells(list ...cells.Cell) { c.reply = append(c.reply, list..
 // TakeReplyCells makes list the answer's cell block, instead of what was
 // appended before. The server only reads it.
 func (c *Call) TakeReplyCells(list []cells.Cell) { c.reply = list }
+
+// WhenDone has f called once the answer is made, or dropped: from then on what
+// the handler gave is not looked at any more. A second f replaces the first.
+func (c *Call) WhenDone(f func()) { c.done = f }
 
 // Version is the client's version as far as answers depend on it.
 type Version struct{ Major, Minor int }

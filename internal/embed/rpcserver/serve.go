@@ -14,6 +14,11 @@ import (
 func (c *Call) serve() {
 	s := c.Conn.server
 	defer c.ctx.end()
+	defer func() {
+		if c.done != nil {
+			c.done()
+		}
+	}()
 	if c.late() {
 		// The client has given up; whatever we do would be for nobody.
 		c.drop(eventlog.Dropped)

@@ -30,7 +30,8 @@ type Config struct {
 	// MaxFrame bounds a request in bytes; 0 means wire.DefaultMaxFrame.
 	MaxFrame int
 	// MaxCalls bounds the calls in flight of the server, MaxConnCalls those of
-	// one connection; 0 means 4096 and 1024.
+	// one connection; 0 means 32768 and 16384. A call in flight costs a
+	// goroutine, some 10 KiB.
 	MaxCalls, MaxConnCalls int
 	// MaxBytes bounds the requests in flight in bytes
 	// (hbase.ipc.server.max.callqueue.size); 0 means 1 GiB.
@@ -92,8 +93,8 @@ type Server struct {
 // New makes a server.
 func New(cfg Config) *Server {
 	cfg.MaxFrame = cmp.Or(cfg.MaxFrame, wire.DefaultMaxFrame)
-	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 4096)
-	cfg.MaxConnCalls = cmp.Or(cfg.MaxConnCalls, 1024)
+	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 32768)
+	cfg.MaxConnCalls = cmp.Or(cfg.MaxConnCalls, 16384)
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 1<<30)
 	cfg.MaxUnread = cmp.Or(cfg.MaxUnread, 64<<20)
 	if cfg.Logger == nil {
