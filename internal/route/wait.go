@@ -270,6 +270,10 @@ func (c *Cache) leave(w *waiter) bool {
 	if w.last == nil && (w.table.failures > 0 || c.limit.breaker.state != Closed) {
 		w.last = w.table.lastErr
 	}
+	if m := c.lookupTable(meta.MetaTable); w.last == nil && m != nil && m.failures > 0 {
+		// The read for it still waits for meta itself to be found.
+		w.last = m.lastErr
+	}
 	return true
 }
 

@@ -52,6 +52,34 @@ func (h *hearing) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// lastWords is how long a peer that hung up before it ever answered is listened
+// to: what it said before tells what it is.
+const lastWords = 50 * time.Millisecond
+
+// writeFailed ends the connection after a failed write; if the server has not
+// answered anything yet, the reader has the first word about why.
+func (c *Conn) writeFailed(err error) {
+	if c.lastReply.Load() != 0 {
+		c.fail(err, false)
+		return
+	}
+	// With the lock and not closed the reader still runs, so Close still waits.
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if c.w.closed {
+		return
+	}
+	c.goroutines.Go(func() {
+		timer := time.NewTimer(lastWords)
+		defer timer.Stop()
+		select {
+		case <-c.done:
+		case <-timer.C:
+			c.fail(err, false)
+		}
+	})
+}
+
 // arm starts the clock of a call's Timeout; nil if it has none.
 func (p *pending) arm(d time.Duration) <-chan time.Time {
 	if d <= 0 {

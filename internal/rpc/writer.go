@@ -130,7 +130,7 @@ func (c *Conn) writeInline() {
 		w.wrote(len(chunk), n)
 		if err != nil {
 			w.mu.Unlock()
-			c.fail(err, false)
+			c.writeFailed(err)
 			return
 		}
 		if n < len(chunk) {
@@ -163,7 +163,7 @@ func (c *Conn) flush() {
 		w.wrote(len(chunk), n)
 		w.mu.Unlock()
 		if err != nil {
-			c.fail(err, false)
+			c.writeFailed(err)
 			return
 		}
 	}
