@@ -107,10 +107,20 @@ func (g *Collector) keepMarker(c *Cell, young bool) bool {
 	if g.purge > 0 && g.now-c.Timestamp <= g.purge {
 		return true
 	}
-	if k := g.family.KeepDeleted; k == KeepTrue || k == KeepTTL && !expired {
-		return c.Timestamp >= g.earliestPut && g.checkVersions(c)
+	k := g.family.KeepDeleted
+	if k == KeepFalse || k == KeepTTL && expired {
+		return false
 	}
-	return false
+	// Kept while there is something older, and, but for markers of the whole
+	// family, while within VERSIONS.
+	keep := c.Timestamp >= g.earliestPut
+	if keep && c.Type != DeleteFamily && c.Type != DeleteFamilyVersion {
+		keep = g.checkVersions(c)
+	}
+	if !keep && g.arrive == nil {
+		g.marks.add(c) // a young put below it must not come back
+	}
+	return keep
 }
 
 // checkVersions counts versions as a reader of everything would.

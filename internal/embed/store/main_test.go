@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +14,12 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		childWrites(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // Shorthands of the tests. One table, families f and g, unless said.
 
