@@ -145,27 +145,41 @@ func (a *Admin) MoveRegion(ctx context.Context, region string, dest ServerName) 
 	return fault.Wrap(op, region, err)
 }
 
-// AssignRegion opens a region on a server of the master's choice.
+// AssignRegion opens a region (full or encoded name) on a server of the
+// master's choice.
 func (a *Admin) AssignRegion(ctx context.Context, region string) error {
 	const op = "assign region"
-	encoded, err := encodedName(op, region)
+	spec, err := a.regionForMaster(ctx, op, region)
 	if err != nil {
 		return err
 	}
-	err = a.slowMaster(ctx, op, "AssignRegion", &pb.AssignRegionRequest{Region: regionByEncoded(encoded)}, &pb.AssignRegionResponse{}, session.Safe)
+	err = a.slowMaster(ctx, op, "AssignRegion", &pb.AssignRegionRequest{Region: spec}, &pb.AssignRegionResponse{}, session.Safe)
 	return fault.Wrap(op, region, err)
 }
 
-// UnassignRegion closes a region; the table must be enabled for it to be
-// opened again by AssignRegion.
+// UnassignRegion closes a region (full or encoded name); it stays closed until
+// AssignRegion.
 func (a *Admin) UnassignRegion(ctx context.Context, region string) error {
 	const op = "unassign region"
-	encoded, err := encodedName(op, region)
+	spec, err := a.regionForMaster(ctx, op, region)
 	if err != nil {
 		return err
 	}
-	err = a.slowMaster(ctx, op, "UnassignRegion", &pb.UnassignRegionRequest{Region: regionByEncoded(encoded)}, &pb.UnassignRegionResponse{}, session.Safe)
+	err = a.slowMaster(ctx, op, "UnassignRegion", &pb.UnassignRegionRequest{Region: spec}, &pb.UnassignRegionResponse{}, session.Safe)
 	return fault.Wrap(op, region, err)
+}
+
+// regionForMaster names a region by its full name: assign and unassign, unlike
+// move and merge, do not know regions by their encoded names.
+func (a *Admin) regionForMaster(ctx context.Context, op, name string) (*pb.RegionSpecifier, error) {
+	if strings.Contains(name, ",") {
+		return regionByName([]byte(name)), nil
+	}
+	loc, err := a.FindRegion(ctx, name)
+	if err != nil {
+		return nil, fault.Wrap(op, name, err)
+	}
+	return regionByName(loc.Region.Name()), nil
 }
 
 // SplitRegion splits a region (full or encoded name) at a row, or, with no row,

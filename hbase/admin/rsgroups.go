@@ -65,7 +65,9 @@ func (a *Admin) rsgroup(ctx context.Context, op, object, method string, param in
 	return fault.Wrap(op, object, err)
 }
 
-// unknownService says whether the server knows no such service or method.
+// unknownService says whether the server knows no such service or method. For
+// an unknown method HBase 2 has no class of its own: it fails to read the
+// parameter, and only the text holds the UnsupportedOperationException.
 func unknownService(err error) bool {
 	var remote *wire.RemoteError
 	if !errors.As(err, &remote) {
@@ -75,8 +77,8 @@ func unknownService(err error) bool {
 	case wire.ClassUnknownProtocol, wire.ClassUnsupportedOperation:
 		return true
 	}
-	return strings.Contains(remote.Message, "No registered master coprocessor service found") ||
-		strings.Contains(remote.Message, "Can't find method")
+	return strings.Contains(remote.Message, wire.ClassUnsupportedOperation) ||
+		strings.Contains(remote.Message, "No registered master coprocessor service found")
 }
 
 func groupFromProto(p *pb.RSGroupInfo) RSGroup {
