@@ -3,6 +3,7 @@ package minihbase
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-hbase/holdfast/internal/embed/cluster"
 	"github.com/holdfast-hbase/holdfast/internal/embed/master"
@@ -134,4 +135,13 @@ func (m *Cluster) RemoveGroup(name string) error {
 		return err
 	}
 	return ms.RemoveGroup(name)
+}
+
+// GroupServers gives the servers (host:port) of a region server group.
+func (m *Cluster) GroupServers(name string) ([]string, error) {
+	g := m.c.Catalog().Group(name)
+	if g == nil {
+		return nil, fmt.Errorf("minihbase: no region server group %q", name)
+	}
+	return slices.Clone(g.Servers), nil
 }

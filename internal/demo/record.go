@@ -29,7 +29,7 @@ const tick = 100 * time.Millisecond
 type Bucket struct {
 	Done    [kinds]int
 	Failed  int
-	Slowest time.Duration // of the operations that ended here
+	Slowest time.Duration // of the operations but scans that ended here
 }
 
 // Event is something that was done to the cluster.
@@ -80,10 +80,10 @@ func (r *recorder) record(k Kind, begin, now time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.bucket(now)
-	b.Slowest = max(b.Slowest, took)
 	// A scan of the whole table is long by nature; stalls are judged by the
 	// calls that should be short.
 	if k != KindScan {
+		b.Slowest = max(b.Slowest, took)
 		r.slowest = max(r.slowest, took)
 		r.worst = max(r.worst, took)
 		r.gap = max(r.gap, now.Sub(r.lastDone))

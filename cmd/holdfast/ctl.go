@@ -1,0 +1,461 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/minihbase/control"
+)
+
+// ctl holds what all of its subcommands share.
+type ctl struct {
+	control string
+	output  string
+	timeout time.Duration
+}
+
+func newCtl() *cobra.Command {
+	c := &ctl{}
+	cmd := &cobra.Command{
+		Use:   "ctl",
+		Short: "faults and moves on an embedded cluster",
+		Long: `Talks to the control port of a cluster started with holdfast up. Where the
+control port is: --control URL, else $HOLDFAST_CONTROL, else 127.0.0.1:16900.
+
+Servers are named by index (0), host:port, host,port,startcode, or "meta" for
+the one that holds hbase:meta; masters as master or master:1. Regions are named
+by their encoded name, or as TABLE ROW.`,
+		Example: `  holdfast ctl status
+  holdfast ctl move orders user-17 --to 2
+  holdfast ctl kill 0; holdfast ctl start 0
+  holdfast ctl rule add --method Get --table orders --action delay --delay 2s --times 5
+  holdfast ctl log --follow`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+	}
+	p := cmd.PersistentFlags()
+	p.StringVar(&c.control, "control", "", "the control port: URL or host:port")
+	p.DurationVar(&c.timeout, "timeout", time.Minute, "give up after so long")
+	p.VarP(&choice{value: &c.output, allowed: []string{"text", "json"}}, "output", "o", "text or json")
+	c.output = "text"
+	cmd.AddCommand(c.status(), c.regions(), c.move(), c.split(), c.merge(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
+	for _, v := range []struct {
+		name, about string
+		call        func(*control.Client, context.Context, string) error
+	}{
+		{"kill", "end a server as kill -9 does", (*control.Client).Kill},
+		{"stop", "end a server in order; its regions move first", (*control.Client).Stop},
+		{"start", "start a server again at its old port", (*control.Client).Start},
+		{"pause", "make a region server neither read nor write (SIGSTOP)", (*control.Client).Pause},
+		{"hang", "make a region server read and never answer", (*control.Client).Hang},
+		{"resume", "undo pause and hang", (*control.Client).Resume},
+		{"expire", "end a region server's ZooKeeper session", (*control.Client).Expire},
+		{"reset-connections", "reset every connection of a region server", (*control.Client).ResetConnections},
+	} {
+		cmd.AddCommand(&cobra.Command{Use: v.name + " SERVER", Short: v.about, Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+			return nil, v.call(k, ctx, args[0])
+		})})
+	}
+	cmd.AddCommand(&cobra.Command{Use: "slow SERVER DELAY", Short: "delay every answer of a region server; 0s ends that", Args: argsBetween(2, 2), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		d, err := time.ParseDuration(args[1])
+		if err != nil {
+			return nil, usage("delay: %w", err)
+		}
+		return nil, k.Slow(ctx, args[0], control.Duration(d))
+	})})
+	return cmd
+}
+
+// do runs a call on the control port and prints what it gives: nothing, a
+// value, or with -o json the document.
+func (c *ctl) do(call func(context.Context, *control.Client, []string) (any, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		k, err := c.client()
+		if err != nil {
+			return err
+		}
+		defer k.Close()
+		ctx, cancel := context.WithTimeout(cmd.Context(), c.timeout)
+		defer cancel()
+		v, err := call(ctx, k, args)
+		if err != nil {
+			return err
+		}
+		if c.output == "json" {
+			if v == nil {
+				v = map[string]bool{"ok": true}
+			}
+			return writeJSON(cmd.OutOrStdout(), v)
+		}
+		return c.print(cmd, v)
+	}
+}
+
+func (c *ctl) client() (*control.Client, error) {
+	for _, a := range []string{c.control, os.Getenv("HOLDFAST_CONTROL"), "127.0.0.1:16900"} {
+		if a != "" {
+			return control.New(a)
+		}
+	}
+	return nil, nil
+}
+
+func (c *ctl) print(cmd *cobra.Command, v any) error {
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	switch v := v.(type) {
+	case nil:
+		fmt.Fprintln(w, "done")
+	case control.Status:
+		fmt.Fprintf(w, "address\t%s\nzookeeper\t%s\ncontrol\t%s\ncluster id\t%s\ntables\t%d\nregions\t%d\nhbase:meta on\t%s\n", v.Address, v.ZooKeeper, v.Control, v.ClusterID, v.Tables, v.Regions, v.Meta)
+		for _, m := range v.Masters {
+			state := "stopped"
+			if m.Active {
+				state = "active"
+			} else if m.Running {
+				state = "backup"
+			}
+			fmt.Fprintf(w, "master:%d\t%s\t%s\n", m.Index, m.Name, state)
+		}
+		for _, s := range v.Servers {
+			fmt.Fprintf(w, "server %d\t%s\t%s\t%d regions\n", s.Index, s.Name, s.State, s.Regions)
+		}
+	case []control.Region:
+		fmt.Fprintln(w, "TABLE\tENCODED\tSTART\tEND\tSTATE\tSERVER")
+		for _, r := range v {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Table, r.Encoded, cells.Quote(r.Start), cells.Quote(r.End), r.State, r.Server)
+		}
+	case []control.RuleStatus:
+		fmt.Fprintln(w, "ID\tHITS\tRULE")
+		for _, r := range v {
+			b, err := json.Marshal(r.Rule)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w, "%d\t%d\t%s\n", r.ID, r.Hits, b)
+		}
+	default:
+		b, err := json.Marshal(v)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\n", b)
+	}
+	return w.Flush()
+}
+
+func (c *ctl) status() *cobra.Command {
+	return &cobra.Command{Use: "status", Short: "addresses, servers and their states", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+		return k.Status(ctx)
+	})}
+}
+
+func (c *ctl) regions() *cobra.Command {
+	return &cobra.Command{Use: "regions [TABLE]", Short: "regions and where they are", Args: argsBetween(0, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		return k.Regions(ctx, strings.Join(args, ""))
+	})}
+}
+
+// regionRef reads ENCODED, or TABLE ROW.
+func regionRef(args []string) (control.RegionRef, error) {
+	if len(args) == 1 {
+		return control.RegionRef{Region: args[0]}, nil
+	}
+	row, err := rowArgument(args[1])
+	return control.RegionRef{Table: args[0], Row: row}, err
+}
+
+func (c *ctl) move() *cobra.Command {
+	var to string
+	cmd := &cobra.Command{Use: "move (REGION | TABLE ROW)", Short: "move a region", Args: argsBetween(1, 2), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		ref, err := regionRef(args)
+		if err != nil {
+			return nil, err
+		}
+		r, err := k.Move(ctx, control.MoveRequest{RegionRef: ref, To: to})
+		return []control.Region{r}, err
+	})}
+	cmd.Flags().StringVar(&to, "to", "", "the server to move it to (default: the master's choice)")
+	return cmd
+}
+
+func (c *ctl) split() *cobra.Command {
+	var at string
+	cmd := &cobra.Command{Use: "split (REGION | TABLE ROW)", Short: "split a region, at a row or in its middle", Args: argsBetween(1, 2), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		ref, err := regionRef(args)
+		if err != nil {
+			return nil, err
+		}
+		key, err := rowArgument(at)
+		if err != nil {
+			return nil, err
+		}
+		return nil, k.Split(ctx, control.SplitRequest{RegionRef: ref, At: key})
+	})}
+	cmd.Flags().StringVar(&at, "at", "", "the row to split at (default: the middle of what is stored)")
+	return cmd
+}
+
+func (c *ctl) merge() *cobra.Command {
+	return &cobra.Command{Use: "merge REGION REGION...", Short: "merge neighbouring regions, named in key order", Args: argsBetween(2, 100), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		return nil, k.Merge(ctx, control.MergeRequest{Regions: args})
+	})}
+}
+
+func (c *ctl) balance() *cobra.Command {
+	return &cobra.Command{Use: "balance", Short: "even out the number of regions per server", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+		return k.Balance(ctx)
+	})}
+}
+
+func (c *ctl) reset() *cobra.Command {
+	return &cobra.Command{Use: "reset", Short: "drop all tables and undo all disturbances", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+		return nil, k.Reset(ctx)
+	})}
+}
+
+func (c *ctl) log() *cobra.Command {
+	var (
+		follow bool
+		limit  int
+		since  uint64
+		filter control.EventFilter
+	)
+	cmd := &cobra.Command{
+		Use: "log", Short: "the event log: every call and every change of the cluster", Args: noArgs,
+		Example: "  holdfast ctl log --table orders --failed\n  holdfast ctl log --follow --kind cluster",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			k, err := c.client()
+			if err != nil {
+				return err
+			}
+			defer k.Close()
+			show := func(e control.Event) error {
+				if c.output == "json" {
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(e)
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), eventLine(e))
+				return err
+			}
+			ctx := cmd.Context()
+			if follow {
+				for e, err := range k.Follow(ctx, filter, since) {
+					if err != nil {
+						return err
+					}
+					if err := show(e); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			events, err := k.Events(ctx, filter, since, limit)
+			if err != nil {
+				return err
+			}
+			for _, e := range events.Events {
+				if err := show(e); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&follow, "follow", "f", false, "go on as things happen")
+	f.IntVar(&limit, "limit", 200, "at most so many (0: all that are remembered)")
+	f.Uint64Var(&since, "since", 0, "only events after this sequence number")
+	f.StringVar(&filter.Kind, "kind", "", "rpc or cluster")
+	f.StringVar(&filter.Table, "table", "", "only this table")
+	f.StringVar(&filter.Method, "method", "", "only this method")
+	f.BoolVar(&filter.Failed, "failed", false, "only calls that failed")
+	return cmd
+}
+
+func eventLine(e control.Event) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%6d %s %-22s %s", e.Seq, e.Time.Local().Format("15:04:05.000"), e.Server, e.Method)
+	for _, s := range []string{e.Table, e.Region, cells.Quote(e.Row), e.Detail} {
+		if s != "" {
+			b.WriteString(" " + s)
+		}
+	}
+	if e.Latency > 0 {
+		fmt.Fprintf(&b, " %s", time.Duration(e.Latency))
+	}
+	if e.Outcome != "" && e.Outcome != "ok" {
+		b.WriteString(" " + e.Outcome)
+	}
+	if e.Rule != 0 {
+		fmt.Fprintf(&b, " (rule %d)", e.Rule)
+	}
+	return b.String()
+}
+
+func (c *ctl) clock() *cobra.Command {
+	var q control.ClockRequest
+	var advance time.Duration
+	cmd := &cobra.Command{Use: "clock", Short: "read or change the cluster's clock", Args: noArgs, Example: "  holdfast ctl clock --freeze\n  holdfast ctl clock --advance 24h\n  holdfast ctl clock --reset",
+		RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			q.Advance = control.Duration(advance)
+			return k.Clock(ctx, q)
+		})}
+	f := cmd.Flags()
+	f.BoolVar(&q.Freeze, "freeze", false, "stop it where it stands")
+	f.BoolVar(&q.Resume, "resume", false, "let it run on")
+	f.BoolVar(&q.Reset, "reset", false, "back to the system's time")
+	f.DurationVar(&advance, "advance", 0, "move it ahead")
+	return cmd
+}
+
+func (c *ctl) rule() *cobra.Command {
+	cmd := &cobra.Command{Use: "rule", Short: "rules that make calls slow, lost or failing", Args: noArgs, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+	cmd.AddCommand(c.ruleAdd(),
+		&cobra.Command{Use: "list", Short: "list the rules and their hits", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			return k.Rules(ctx)
+		})},
+		c.onRule("remove", "remove a rule; calls it holds go on", (*control.Client).RemoveRule),
+		c.onRule("release", "let the calls go on that a hold rule holds", (*control.Client).ReleaseRule),
+		&cobra.Command{Use: "clear", Short: "remove all rules", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			return nil, k.ClearRules(ctx)
+		})},
+	)
+	var hits uint64
+	wait := &cobra.Command{Use: "wait ID", Short: "wait until a rule has been hit", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		id, err := ruleID(args[0])
+		if err != nil {
+			return nil, err
+		}
+		_, err = k.WaitRule(ctx, id, hits)
+		return nil, err
+	})}
+	wait.Flags().Uint64Var(&hits, "hits", 1, "so many times")
+	cmd.AddCommand(wait)
+	return cmd
+}
+
+func ruleID(text string) (uint64, error) {
+	var id uint64
+	if _, err := fmt.Sscan(text, &id); err != nil {
+		return 0, usage("rule id %q is not a number", text)
+	}
+	return id, nil
+}
+
+func (c *ctl) onRule(name, about string, call func(*control.Client, context.Context, uint64) error) *cobra.Command {
+	return &cobra.Command{Use: name + " ID", Short: about, Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		id, err := ruleID(args[0])
+		if err != nil {
+			return nil, err
+		}
+		return nil, call(k, ctx, id)
+	})}
+}
+
+func (c *ctl) ruleAdd() *cobra.Command {
+	var (
+		r           control.Rule
+		start, stop string
+		delay, wait time.Duration
+		class, text string
+	)
+	cmd := &cobra.Command{
+		Use: "add", Short: "add a rule and print its id", Args: noArgs,
+		Long: `Adds a rule. Which calls: --method, --table, --region, --server, --service,
+--user, --start-row and --stop-row; which of them: --skip, --every, --times,
+--probability; what happens: --action delay, delay-reply, hold, drop-request,
+drop-reply (applied, then not answered), fail, fail-after, close, close-after,
+truncate.`,
+		Example: `  holdfast ctl rule add --method Mutate --action drop-reply --times 1
+  holdfast ctl rule add --table t --action fail --exception CallQueueTooBigException --probability 0.1`,
+		RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			var err error
+			if r.StartRow, err = rowArgument(start); err != nil {
+				return nil, err
+			}
+			if r.StopRow, err = rowArgument(stop); err != nil {
+				return nil, err
+			}
+			r.Delay = control.Duration(delay)
+			if class != "" {
+				r.Exception = &control.Exception{Class: class, Message: text, Wait: control.Duration(wait)}
+			}
+			id, err := k.AddRule(ctx, r)
+			return map[string]uint64{"id": id}, err
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&r.Method, "method", "", "RPC method, or several separated by commas")
+	f.StringVar(&r.Service, "service", "", "RPC service")
+	f.StringVar(&r.Table, "table", "", "table")
+	f.StringVar(&r.Region, "region", "", "encoded region name")
+	f.StringVar(&r.Server, "server", "", "host:port of a server")
+	f.StringVar(&r.User, "user", "", "the caller's user")
+	f.StringVar(&start, "start-row", "", "first row")
+	f.StringVar(&stop, "stop-row", "", "row behind the last")
+	f.StringVar(&r.Name, "name", "", "a name for the listing")
+	f.Uint64Var(&r.Skip, "skip", 0, "let so many pass first")
+	f.Uint64Var(&r.Every, "every", 0, "then every n-th")
+	f.Uint64Var(&r.Times, "times", 0, "so many times (0: for ever)")
+	f.Float64Var(&r.Probability, "probability", 0, "with this probability (0: always)")
+	f.Uint64Var(&r.Seed, "seed", 0, "seed of the probability")
+	f.StringVar(&r.Action, "action", "delay", "what happens")
+	f.DurationVar(&delay, "delay", 0, "for delay and delay-reply")
+	f.StringVar(&class, "exception", "", "exception class for fail and fail-after")
+	f.StringVar(&text, "message", "", "the exception's text")
+	f.DurationVar(&wait, "throttle-wait", 0, "the wait a throttling exception asks for")
+	return cmd
+}
+
+func (c *ctl) zookeeper() *cobra.Command {
+	cmd := &cobra.Command{Use: "zk", Short: "faults of the ZooKeeper endpoint", Args: noArgs, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+	cmd.AddCommand(
+		&cobra.Command{Use: "fault MODE", Short: "healthy, frozen, refuse, \"black hole\", hangup, silent, leaderless, electing, read-only", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+			return nil, k.ZooKeeperFault(ctx, control.ZooKeeperFault{Mode: args[0]})
+		})},
+		&cobra.Command{Use: "sessions", Short: "list the sessions", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			return k.Sessions(ctx)
+		})},
+		&cobra.Command{Use: "expire-session ID", Short: "end a session as if its time had run out", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+			return nil, k.ExpireSession(ctx, args[0])
+		})},
+		&cobra.Command{Use: "drop-connections", Short: "close every connection; sessions stay", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			return nil, k.DropZooKeeperConnections(ctx)
+		})},
+		&cobra.Command{Use: "remove PATH", Short: "remove a znode and what is below it", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+			return nil, k.RemoveZNode(ctx, args[0])
+		})},
+	)
+	return cmd
+}
+
+func (c *ctl) master() *cobra.Command {
+	var gap, delay time.Duration
+	var initializing bool
+	cmd := &cobra.Command{Use: "master", Short: "disturb the master: slow procedures, gaps in transitions, PleaseHold", Args: noArgs}
+	cmd.RunE = c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+		var q control.MasterRequest
+		if cmd.Flags().Changed("transition-gap") {
+			q.TransitionGap = new(control.Duration(gap))
+		}
+		if cmd.Flags().Changed("procedure-delay") {
+			q.ProcedureDelay = new(control.Duration(delay))
+		}
+		if cmd.Flags().Changed("initializing") {
+			q.Initializing = &initializing
+		}
+		return nil, k.Master(ctx, q)
+	})
+	f := cmd.Flags()
+	f.DurationVar(&gap, "transition-gap", 0, "how long a region stays closed in every transition")
+	f.DurationVar(&delay, "procedure-delay", 0, "how much longer every procedure takes")
+	f.BoolVar(&initializing, "initializing", false, "answer PleaseHoldException")
+	return cmd
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-hbase/holdfast/minihbase"
+)
+
+// readyFile is what --ready-file holds; a part that is off is "".
+type readyFile struct {
+	PID           int      `json:"pid"`
+	Address       string   `json:"address"`
+	ZooKeeper     string   `json:"zookeeper"`
+	Master        string   `json:"master"`
+	RegionServers []string `json:"regionservers"`
+	Thrift        string   `json:"thrift"`
+	Thrift2       string   `json:"thrift2"`
+	REST          string   `json:"rest"`
+	Control       string   `json:"control"`
+}
+
+func newUp() *cobra.Command {
+	var (
+		o      minihbase.Options
+		ready  string
+		output string
+		debug  bool
+		thrift [3]int
+	)
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "the embedded cluster, in the foreground",
+		Long: `Runs a ZooKeeper endpoint, a master and region servers that unchanged HBase
+clients connect to, over one store in a folder or in memory. Ctrl-C closes it
+cleanly; kill -9 loses nothing that was acknowledged.
+
+Ports: 0 takes any free port. Region servers take consecutive ports.`,
+		Example: `  holdfast up                                  data in ./holdfast-data
+  holdfast up --in-memory --servers 5
+  holdfast up --in-memory --zk-port 0 --master-port 0 --rs-port 0 --control-port 0 --ready-file ready.json`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for i, name := range []string{"thrift-port", "thrift2-port", "rest-port"} {
+				if cmd.Flags().Changed(name) && thrift[i] != -1 {
+					return usage("unsupported: --%s: the gateways are not there yet", name)
+				}
+			}
+			if o.InMemory {
+				if cmd.Flags().Changed("dir") {
+					return usage("--dir and --in-memory exclude one another")
+				}
+				o.Dir = ""
+			}
+			level := slog.LevelWarn
+			if debug {
+				level = slog.LevelDebug
+			}
+			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+			begin := time.Now()
+			ctx := cmd.Context()
+			c, err := minihbase.Start(ctx, o)
+			if err != nil {
+				return err
+			}
+			r := readyFile{PID: os.Getpid(), Address: c.Address(), ZooKeeper: c.ZooKeeper(), Master: c.Master(), RegionServers: c.RegionServers(), Control: c.Control()}
+			if ready != "" {
+				if err := writeReady(ready, r); err != nil {
+					return errors.Join(err, c.Close())
+				}
+			}
+			if output == "json" {
+				err = json.NewEncoder(cmd.OutOrStdout()).Encode(r)
+			} else {
+				err = printReady(cmd, r, c, o.Dir, time.Since(begin))
+			}
+			if err != nil {
+				return errors.Join(err, c.Close())
+			}
+			select {
+			case <-ctx.Done():
+			case <-c.Done():
+			}
+			if ready != "" {
+				// Whoever waits for the file must not find a stale one.
+				if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return errors.Join(err, c.Close())
+				}
+			}
+			return c.Close()
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Dir, "dir", "holdfast-data", "folder of the data, made if missing")
+	f.BoolVar(&o.InMemory, "in-memory", false, "keep everything in memory")
+	f.IntVar(&o.Servers, "servers", 3, "number of region servers")
+	f.IntVar(&o.BackupMasters, "backup-masters", 0, "number of backup masters")
+	f.IntVar(&o.ZooKeeperPort, "zk-port", 2181, "ZooKeeper's port")
+	f.IntVar(&o.MasterPort, "master-port", 16000, "the master's port")
+	f.IntVar(&o.RegionServerPort, "rs-port", 16020, "the first region server's port")
+	f.IntVar(&o.ControlPort, "control-port", 16900, "the control port, always on loopback (-1 = off)")
+	f.IntVar(&thrift[0], "thrift-port", -1, "Thrift 1 gateway (not there yet)")
+	f.IntVar(&thrift[1], "thrift2-port", -1, "Thrift 2 gateway (not there yet)")
+	f.IntVar(&thrift[2], "rest-port", -1, "REST gateway (not there yet)")
+	f.StringVar(&o.Advertise, "advertise", "127.0.0.1", "host name under which clients reach the servers")
+	f.StringVar(&o.ZNodeParent, "znode-parent", "/hbase", "zookeeper.znode.parent")
+	f.BoolVar(&o.NoFsync, "no-fsync", false, "acknowledge writes before they are on disk")
+	f.DurationVar(&o.SessionTimeout, "session-timeout", 0, "how long a killed region server stays in ZooKeeper")
+	f.DurationVar(&o.RecoveryDelay, "recovery-delay", 0, "how long a dead server's regions stay closed")
+	f.StringVar(&ready, "ready-file", "", "written, all at once, when clients can connect: JSON with pid and addresses")
+	f.BoolVar(&debug, "debug", false, "log what the servers do")
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func printReady(cmd *cobra.Command, r readyFile, c *minihbase.Cluster, dir string, took time.Duration) error {
+	where := "data in " + dir
+	if dir == "" {
+		where = "in memory"
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), `ready in %d ms, %s
+
+  address         %s
+  zookeeper       %s
+  master          %s
+  region servers  %s
+  control         %s
+
+hbase-site.xml for Java clients:
+%s
+holdfast shell %s
+Ctrl-C closes it.
+`, took.Milliseconds(), where, r.Address, r.ZooKeeper, r.Master, joinList(r.RegionServers), orOff(r.Control), c.SiteXML(), r.Address)
+	return err
+}
+
+func joinList(list []string) string {
+	s := ""
+	for i, e := range list {
+		if i > 0 {
+			s += " "
+		}
+		s += e
+	}
+	return s
+}
+
+func orOff(s string) string {
+	if s == "" {
+		return "off"
+	}
+	return s
+}
+
+// writeReady makes the file appear whole: readers never see half of it.
+func writeReady(path string, r readyFile) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".ready-*")
+	if err != nil {
+		return fmt.Errorf("ready file: %w", err)
+	}
+	_, err = tmp.Write(append(b, '\n'))
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("ready file: %w", err), os.Remove(tmp.Name()))
+	}
+	return nil
+}
