@@ -159,9 +159,11 @@ func (c *Conn) read() {
 			continue
 		}
 		c.inlines++
-		c.inline.Store(c.inlines)
-		s.watch()
 		n := c.inlines
+		// From here until the swap back, the role of reader may be taken away:
+		// nothing that belongs to it may be touched.
+		c.inline.Store(n)
+		s.watch()
 		call.serve()
 		if !c.inline.CompareAndSwap(n, 0) {
 			return
