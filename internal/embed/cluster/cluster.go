@@ -261,6 +261,7 @@ func (c *Cluster) Close() error {
 		var errs []error
 		for _, m := range masters {
 			m.end(true)
+			m.kept.release()
 		}
 		for _, s := range slots {
 			s.end()

@@ -19,6 +19,7 @@ import (
 type masterSlot struct {
 	index   int
 	port    int
+	kept    *reservation
 	name    meta.ServerName
 	m       *master.Master // nil while stopped
 	rpc     *rpcserver.Server
@@ -34,11 +35,11 @@ func (c *Cluster) addMaster(i int) error {
 	if port != 0 {
 		port += i
 	}
-	l, err := c.opts.listen(port)
+	l, kept, err := c.opts.bind(port)
 	if err != nil {
 		return fmt.Errorf("master %d: %w", i, err)
 	}
-	s := &masterSlot{index: i, port: portOf(l)}
+	s := &masterSlot{index: i, port: portOf(l), kept: kept}
 	c.mu.Lock()
 	c.masters = append(c.masters, s)
 	c.mu.Unlock()

@@ -89,6 +89,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// bind keeps a port (0: any free one) for a server and listens on it.
+func (o *Options) bind(port int) (net.Listener, *reservation, error) {
+	r := reserve(o.Listen, port)
+	if r != nil {
+		port = r.port
+	}
+	l, err := o.listen(port)
+	if err != nil {
+		r.release()
+		return nil, nil, err
+	}
+	return l, r, nil
+}
+
 func (o *Options) listen(port int) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(o.Listen, strconv.Itoa(port)))
 }

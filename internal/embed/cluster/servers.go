@@ -35,6 +35,7 @@ type slot struct {
 	address string // as advertised
 	// listener is bound before the first start, so that the port is known.
 	listener net.Listener
+	kept     *reservation
 	process  *process // nil before the first start
 	state    State
 }
@@ -63,6 +64,7 @@ func (s *slot) end() {
 	if s.listener != nil {
 		s.listener.Close()
 	}
+	s.kept.release()
 }
 
 // addSlot makes the next slot and binds its port.
@@ -74,16 +76,17 @@ func (c *Cluster) addSlot() (*slot, error) {
 	if port != 0 {
 		port += i
 	}
-	l, err := c.opts.listen(port)
+	l, kept, err := c.opts.bind(port)
 	if err != nil {
 		return nil, fmt.Errorf("region server %d: %w", i, err)
 	}
-	s := &slot{index: i, port: portOf(l), listener: l, state: Stopped}
+	s := &slot{index: i, port: portOf(l), listener: l, kept: kept, state: Stopped}
 	s.address = (meta.ServerName{Host: c.opts.Advertise, Port: s.port}).Address()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing || i != len(c.slots) {
 		l.Close()
+		kept.release()
 		return nil, ErrClosed
 	}
 	c.slots = append(c.slots, s)
