@@ -133,7 +133,7 @@ func (c *Cache) InvalidateTable(table meta.TableName) {
 		return
 	}
 	c.mu.Lock()
-	t.notFound, t.disabled, t.asked = time.Time{}, time.Time{}, time.Time{}
+	t.notFound, t.disabled, t.asked, t.ahead = time.Time{}, time.Time{}, time.Time{}, readAhead{}
 	c.mu.Unlock()
 	removed := t.remove(0, len(t.root.Load().chunks)+1, func(*Route) bool { return true })
 	c.settled(t, nil, removed)

@@ -43,14 +43,19 @@ const (
 	// holePage: a row that an answer left out is read again with a few rows
 	// before it, in case a split parent stood first.
 	holePage = 4
-	// aheadTime is how long a miss counts as "the same neighbourhood".
-	aheadTime = time.Second
+	// aheadTime is how long somebody who asks for exactly what follows the last
+	// answer counts as walking on: as long as a scanner may take over a page.
+	aheadTime = time.Minute
+	// sparseTime is how long a table whose pages serve nobody is read row by
+	// row.
+	sparseTime = time.Second
 )
 
 // readAhead is a table's memory of its last lookups.
 type readAhead struct {
-	end    []byte // where the last answer ended
-	size   int    // of the last forward page that served somebody
+	start  []byte // where the last answer began and ended
+	end    []byte
+	size   int // of the last forward page that served somebody
 	at     time.Time
 	sparse time.Time // until then forward pages are known to miss
 	spread int       // flights allowed in one gap
@@ -196,13 +201,16 @@ func (t *table) flightFor(w *waiter, lo, hi []byte, waiting int, now time.Time) 
 	f := &flight{table: t, w: w, lo: lo, hi: hi}
 	a := &t.ahead
 	rate := a.rate(now)
-	adjacent := !a.at.IsZero() && now.Sub(a.at) < aheadTime && bytes.Equal(a.end, lo)
+	recent := !a.at.IsZero() && now.Sub(a.at) < aheadTime
+	adjacent := recent && len(a.end) > 0 && bytes.Equal(a.end, lo)
 	exact := !w.pos.before && bytes.Equal(w.pos.key, lo) // its region starts at lo
 	served := !now.Before(a.sparse)                      // forward pages serve
 	f.size = pageFor(rate)
 	switch {
 	case w.alone:
 		f.size = holePage
+	case recent && w.pos.before && len(a.start) > 0 && bytes.Equal(a.start, w.pos.key):
+		f.size = max(f.size, pageAfter(a.size)) // walking backwards
 	case exact && w.walk != nil:
 		f.size = pageSizes[2]
 		if adjacent {
@@ -223,11 +231,21 @@ func (t *table) flightFor(w *waiter, lo, hi []byte, waiting int, now time.Time) 
 	case served && f.size > 1 && !w.pos.before:
 		return f.forward(hi)
 	}
+	if len(t.wants) <= 8*denseWaiters && !w.pos.before {
+		f.size = min(f.size, pageSizes[2])
+	}
 	start := meta.SearchRow(t.name, w.pos.key)
 	if w.pos.before {
 		start = meta.SearchRowBefore(t.name, w.pos.key)
 	}
-	f.scan = MetaScan{StartRow: start, StopRow: t.firstRow(lo), Reversed: true, Limit: f.size}
+	stop := meta.FirstRow(t.name)
+	if f.size > holePage {
+		// A page ends where the known regions begin. One row does not: the
+		// region to the left may have been merged with the one that is missed,
+		// into one that starts before the gap.
+		stop = t.firstRow(lo)
+	}
+	f.scan = MetaScan{StartRow: start, StopRow: stop, Reversed: true, Limit: f.size}
 	return f
 }
 
@@ -306,18 +324,17 @@ func (t *table) ascending(locs []meta.Location, reversed bool) []meta.Location {
 func (c *Cache) land(f *flight, locs []meta.Location, err error) (done []*waiter) {
 	t := f.table
 	var added, removed []*Route
-	regions, rows := 0, 0
-	var end []byte
+	rows := 0
+	var start, end []byte
 	if err == nil {
 		keep := t.ascending(locs, f.scan.Reversed)
-		regions = len(keep)
 		for i := range locs {
 			if locs[i].Region.Table == t.name {
 				rows++
 			}
 		}
-		if regions > 0 {
-			end = keep[regions-1].Region.End
+		if n := len(keep); n > 0 {
+			start, end = keep[0].Region.Start, keep[n-1].Region.End
 		}
 		added, removed = t.publish(t.makeRoutes(keep, FromMeta))
 	}
@@ -345,7 +362,7 @@ func (c *Cache) land(f *flight, locs []meta.Location, err error) (done []*waiter
 	before := len(t.wants) + len(t.fresh)
 	done = c.settle(t, added, removed, now)
 	served := before - len(t.wants) - len(t.fresh)
-	t.remember(f, regions, end, served, now)
+	t.remember(f, start, end, served, now)
 	done = append(done, c.unserved(f, rows, now)...)
 	return append(done, c.runAll(now)...)
 }
@@ -384,7 +401,7 @@ func (c *Cache) landBadly(f *flight, err error, transient bool, now time.Time) [
 
 // remember adapts the page size and the spread to what the flight achieved.
 // Under c.mu.
-func (t *table) remember(f *flight, regions int, end []byte, served int, now time.Time) {
+func (t *table) remember(f *flight, start, end []byte, served int, now time.Time) {
 	a := &t.ahead
 	waiting := len(t.wants) + len(t.fresh)
 	if !f.scan.Reversed {
@@ -394,17 +411,15 @@ func (t *table) remember(f *flight, regions int, end []byte, served int, now tim
 		if served <= 0 && waiting > 0 {
 			f.w.behind = true
 			if f.size == pageSizes[len(pageSizes)-1] {
-				a.sparse = now.Add(aheadTime)
+				a.sparse = now.Add(sparseTime)
 			}
 		}
-	} else if !bytes.Equal(a.end, f.lo) && waiting <= denseWaiters {
+	} else if f.w.pos.before {
+		a.size = f.size
+	} else if !(len(a.end) > 0 && bytes.Equal(a.end, f.lo)) && waiting <= denseWaiters {
 		a.size = 1
 	}
-	if regions > 0 && len(end) > 0 {
-		a.end, a.at = bytes.Clone(end), now
-	} else {
-		a.at = time.Time{}
-	}
+	a.at, a.start, a.end = now, bytes.Clone(start), bytes.Clone(end)
 	switch {
 	case waiting > 0 && (now.Before(a.sparse) || waiting <= denseWaiters && f.size == 1):
 		a.spread = min(2*max(a.spread, 1), 8)

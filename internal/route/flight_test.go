@@ -147,7 +147,9 @@ func TestMetaFrozen(t *testing.T) {
 }
 
 // An error that trying again does not cure goes to everybody at once.
-func TestMetaRefuses(t *testing.T) {
+func TestMetaRefuses(t *testing.T) { synctest.Test(t, testMetaRefuses) }
+
+func testMetaRefuses(t *testing.T) {
 	c, f := newCache(t, Config{})
 	f.fill(tbl, 10, 3)
 	r := mustLocate(t, c, key(8))

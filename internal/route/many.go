@@ -228,6 +228,8 @@ func (c *Cache) readAll(ctx context.Context, name meta.TableName, start, stop []
 		switch {
 		case err == nil:
 			waits = 0
+		case c.ctx.Err() != nil:
+			return fail(ErrClosed)
 		case ctx.Err() != nil:
 			return fail(ctx.Err())
 		case err == ErrTableNotFound, err == ErrClosed:
@@ -273,7 +275,9 @@ func (c *Cache) readOnce(ctx context.Context, t *table, scan MetaScan, k class) 
 	}
 	began := time.Now()
 	rctx, cancel := context.WithTimeout(ctx, c.cfg.ReadTimeout)
+	stop := context.AfterFunc(c.ctx, cancel)
 	locs, err := c.read(rctx, t, scan)
+	stop()
 	cancel()
 	if !t.isMeta {
 		c.release(k, began, err)

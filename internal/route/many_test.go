@@ -262,7 +262,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		r := mustLocate(t, c, key(4))
-		time.Sleep(5 * time.Second)
+		time.Sleep(5500 * time.Millisecond)
 		e := c.Explain(tbl, key(4))
 		if !e.Known || !e.Valid || e.Server != server(2) || e.OpenSeq != 10 || e.Origin != FromMeta || e.Age != 5*time.Second || e.Idle != 5*time.Second || e.Name != r.Encoded() {
 			t.Errorf("%+v", e)

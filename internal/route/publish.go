@@ -236,7 +236,7 @@ type merge struct {
 	added, removed []*Route
 	changed        bool
 	force          bool
-	right          bool // join right neighbours only: those to the left are still to be looked at
+	right          bool   // join right neighbours only: those to the left are still to be looked at
 	asked          *Route // the last one insists was asked about, and what it said
 	insisted       bool
 }
