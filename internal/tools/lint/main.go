@@ -190,10 +190,15 @@ func (l *linter) code(file *ast.File) {
 	if l.isTest() {
 		return
 	}
+	// A value's own life may begin at the root: context.WithCancel(context.Background()).
+	roots := map[ast.Expr]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
+		}
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && len(call.Args) == 1 && strings.HasPrefix(sel.Sel.Name, "WithCancel") {
+			roots[call.Args[0]] = true
 		}
 		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" && !strings.Contains(l.path, "invariant") {
 			l.report(call.Pos(), "panic", "return an error; assert only under the invariants tag")
@@ -210,7 +215,7 @@ func (l *linter) code(file *ast.File) {
 		case "time.Sleep":
 			l.report(call.Pos(), "sleep", "wait on a timer and the context together")
 		case "context.Background", "context.TODO":
-			if !l.isCommand() {
+			if !l.isCommand() && !roots[call] {
 				l.report(call.Pos(), "context", "take the caller's context, or context.WithoutCancel of it for shared work")
 			}
 		case "slog.Default", "slog.Info", "slog.Warn", "slog.Error", "slog.Debug", "slog.SetDefault":
