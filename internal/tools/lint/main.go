@@ -93,7 +93,10 @@ func lintFile(path string) ([]finding, error) {
 	if ast.IsGenerated(file) {
 		return nil, nil
 	}
-	l := &linter{fset: fset, path: path, allowed: map[int]string{}}
+	l := &linter{fset: fset, path: path, allowed: map[int]string{}, test: strings.HasSuffix(path, "_test.go")}
+	for _, imp := range file.Imports {
+		l.test = l.test || imp.Path.Value == `"testing"` // a suite shared by test packages
+	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			if rest, ok := strings.CutPrefix(c.Text, "//holdfast:allow "); ok {
@@ -117,6 +120,7 @@ func lintFile(path string) ([]finding, error) {
 type linter struct {
 	fset    *token.FileSet
 	path    string
+	test    bool
 	allowed map[int]string
 	found   []finding
 }
@@ -128,7 +132,7 @@ func (l *linter) report(at token.Pos, rule, text string) {
 	}
 }
 
-func (l *linter) isTest() bool { return strings.HasSuffix(l.path, "_test.go") }
+func (l *linter) isTest() bool { return l.test }
 
 func (l *linter) isCommand() bool {
 	return strings.HasPrefix(l.path, "cmd/") || strings.HasPrefix(l.path, "internal/tools/") || strings.HasPrefix(l.path, "interop/")
@@ -190,14 +194,15 @@ func (l *linter) code(file *ast.File) {
 	if l.isTest() {
 		return
 	}
-	// A value's own life may begin at the root: context.WithCancel(context.Background()).
+	// A value's own life may begin at the root, context.WithCancel(context.Background()),
+	// and so may the limit of a Close that has no caller's context.
 	roots := map[ast.Expr]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
 		}
-		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && len(call.Args) == 1 && strings.HasPrefix(sel.Sel.Name, "WithCancel") {
+		if sel, ok := call.Fun.(*ast.SelectorExpr); ok && len(call.Args) > 0 && (strings.HasPrefix(sel.Sel.Name, "WithCancel") || strings.HasPrefix(sel.Sel.Name, "WithTimeout")) {
 			roots[call.Args[0]] = true
 		}
 		if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" && !strings.Contains(l.path, "invariant") {
