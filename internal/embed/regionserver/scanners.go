@@ -241,13 +241,6 @@ func (t *scanners) closeRegion(r *region) {
 	}
 }
 
-// count is the number of open scanners.
-func (t *scanners) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.open)
-}
-
 // close ends all scanners but those a call is using; these end with their
 // call.
 func (t *scanners) close() {

@@ -104,6 +104,7 @@ func New(cfg Config) *Server {
 		opening: make(map[string]bool),
 		moved:   make(map[string]movedRegion),
 	}
+	//holdfast:allow context a server's life is not bounded by its maker's call
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.compactOn.Store(true)
 	s.scanners = newScanners(cfg.Name, cfg.ScannerLease, cfg.MaxScanners)

@@ -264,9 +264,8 @@ func (r *runner) step(s obj) any {
 		}
 		return obj{"ok": true}
 	case "modifyFamily":
-		f := string(data(s["family"]))
 		for k, v := range attributes(s["attributes"]) {
-			r.families[f][k] = v
+			r.families[string(data(s["family"]))][k] = v
 		}
 		r.table.data.SetSchema(families(r.t, r.families))
 		for _, hr := range r.table.regions {

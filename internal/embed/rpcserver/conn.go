@@ -70,6 +70,9 @@ func (c *Conn) Remote() string { return c.remote }
 // User is the effective user the client named, "" if none.
 func (c *Conn) User() string { return c.header.Load().user }
 
+// RealUser is who acts in the effective user's name, "" if it is the same.
+func (c *Conn) RealUser() string { return c.header.Load().realUser }
+
 // Version is the client's; zero if it does not tell.
 func (c *Conn) Version() Version { return c.header.Load().version }
 

@@ -11,9 +11,6 @@ import (
 // ErrStopped is returned by Serve once the server was stopped or killed.
 var ErrStopped = errors.New("rpc server is stopped")
 
-// errNoAnswer makes a call end without an answer.
-var errNoAnswer = errors.New("no answer")
-
 // ToRemote gives an error the form in which the client gets it: a
 // *wire.RemoteError or *cells.Exception as it stands, a context's end as
 // TimeoutIOException, anything else as java.io.IOException, which clients

@@ -17,6 +17,7 @@ type writer struct {
 	mu      sync.Mutex
 	pending [][]byte
 	bytes   int
+	average int // size of an answer, lately
 	writing bool
 	closed  bool
 	// room is closed and replaced when bytes were written while a reader
@@ -37,6 +38,7 @@ func (w *writer) send(frame []byte) {
 	}
 	w.pending = append(w.pending, frame)
 	w.bytes += len(frame)
+	w.average += (len(frame) - w.average) / 8
 	w.flushLocked()
 }
 
@@ -116,8 +118,9 @@ func (w *writer) write(batch [][]byte, n int) error {
 	return err
 }
 
-// awaitRoom blocks while more than limit bytes wait to be written. False: the
-// connection ended.
+// awaitRoom blocks while the peer is behind with reading, and more than limit
+// bytes wait to be written or are about to (going by the size of the answers so
+// far). False: the connection ended.
 func (w *writer) awaitRoom(limit int) bool {
 	return w.await(w.conn.ctx, limit) == nil && w.conn.ctx.Err() == nil
 }
@@ -129,7 +132,7 @@ func (w *writer) flushed(ctx context.Context) error { return w.await(ctx, 0) }
 func (w *writer) await(ctx context.Context, limit int) error {
 	for {
 		w.mu.Lock()
-		if w.closed || w.bytes <= limit {
+		if w.closed || w.bytes == 0 || w.bytes+int(w.conn.calls.Load())*w.average <= limit {
 			w.mu.Unlock()
 			return nil
 		}
