@@ -46,9 +46,15 @@ func startControl(m *Cluster, port int) (*controlServer, error) {
 	return s, nil
 }
 
+// close ends the port: requests that wait are told by their context, and
+// connections get a moment to end by themselves.
 func (s *controlServer) close() {
 	s.cancel()
-	_ = s.srv.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if s.srv.Shutdown(ctx) != nil {
+		_ = s.srv.Close()
+	}
 	s.wg.Wait()
 }
 
