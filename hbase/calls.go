@@ -29,7 +29,7 @@ type getCall struct {
 	req   pb.GetRequest
 	spec  regionSpec
 	get   pb.Get
-	resp  pb.GetResponse
+	resp  getAnswer
 }
 
 func (c *getCall) param(region []byte, _ int) (wire.Marshaler, []byte) {
@@ -56,7 +56,7 @@ func (c *getCall) run(ctx context.Context, g *Get, existence bool) (*Result, err
 	if existence {
 		return nil, nil
 	}
-	return resultOf(c.resp.Result, ans.Cells)
+	return c.resp.read(ans.Cells)
 }
 
 // mutateCall is a lone mutation, perhaps with a condition.

@@ -343,3 +343,61 @@ func TestScanAnswerForms(t *testing.T) {
 		t.Error("more cells announced than there are: no error")
 	}
 }
+
+// What the public layer itself allocates for a Get of one cell; the session
+// and the connection come on top.
+func TestGetAllocations(t *testing.T) {
+	block, err := codec.AppendCells(nil, []Cell{{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Type: cells.Put, Value: []byte("v")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	core := &quickCore{cells: block}
+	tab := newClient(defaultConfig("hbase://test"), core).tableOf(meta.TableName{Namespace: "default", Qualifier: "t"})
+	g := NewGet("r")
+	n := testing.AllocsPerRun(200, func() {
+		if r, err := tab.Get(t.Context(), g); err != nil || r.Empty() {
+			t.Fatal(r, err)
+		}
+	})
+	if n > 5 {
+		t.Errorf("%v allocations, want at most 5", n)
+	}
+}
+
+// quickCore answers Gets without allocating more than a session must.
+type quickCore struct {
+	scriptedCore
+	cells []byte
+}
+
+func (c *quickCore) CallRegion(_ context.Context, call *session.RegionCall) (session.Answer, error) {
+	call.Param([]byte("R"), 1)
+	return session.Answer{Cells: c.cells}, call.Result.UnmarshalVT(quickAnswer[:])
+}
+
+// quickAnswer is GetResponse{Result{AssociatedCellCount: 1}}.
+var quickAnswer = [...]byte{0x0a, 0x02, 0x10, 0x01}
+
+// FuzzGetAnswer compares the answer's reader with the generated one.
+func FuzzGetAnswer(f *testing.F) {
+	f.Add(quickAnswer[:])
+	f.Add([]byte{0x0a, 0x02, 0x18, 0x01})
+	f.Add([]byte{0x0a, 0x05, 0x0a, 0x03, 0x0a, 0x01, 'r'})
+	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Add([]byte{0x0b, 0x0a, 0x00, 0x0c})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var a getAnswer
+		err := a.UnmarshalVT(b)
+		var m pb.GetResponse
+		if want := m.UnmarshalVT(b); want != nil || err != nil {
+			return // which of the two notices more of what is broken is open
+		}
+		r := m.GetResult()
+		if a.cells != int(r.GetAssociatedCellCount()) || a.exists != r.GetExists() || a.stale != r.GetStale() || a.partial != r.GetPartial() || len(a.inline) != len(r.GetCell()) {
+			t.Errorf("%x: %+v, want %v", b, a, r)
+		}
+		if res, err := a.read(b); err == nil && len(res.Cells) > 0 && res.Row == nil && res.Cells[0].Row != nil {
+			t.Errorf("%x: cells without a row", b)
+		}
+	})
+}

@@ -44,7 +44,7 @@ func (t *Table) Exists(ctx context.Context, g *Get) (bool, error) {
 	if _, err := call.run(ctx, g, true); err != nil {
 		return false, t.wrap("exists", err)
 	}
-	return call.resp.GetResult().GetExists(), nil
+	return call.resp.exists, nil
 }
 
 // MultiGet reads several rows at once, in parallel over the servers. The
