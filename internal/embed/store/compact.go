@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 
@@ -268,12 +269,11 @@ func (t *Table) SizeBytes(start, end []byte) uint64 {
 	return n
 }
 
-// midRowSamples is how many rows MidRow looks at, at most: it reads one row in
-// so many that this suffices, doubling the distance as it goes.
-const midRowSamples = 1024
-
 // MidRow finds a row that roughly halves the rows [start, end); nil if there
 // are not two. The row found is not the first.
+//
+// Much data is halved by what the engine knows of its files, little (or what
+// that does not tell apart) by counting rows.
 func (t *Table) MidRow(start, end []byte) (_ []byte, err error) {
 	if err := t.s.enter(); err != nil {
 		return nil, err
@@ -285,8 +285,79 @@ func (t *Table) MidRow(start, end []byte) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	// Every step-th row is remembered; when there are too many, every second
-	// of them is forgotten and the step doubled.
+	if !it.First() {
+		return nil, it.Error()
+	}
+	first := bytes.Clone(it.Key()[:splitRow(it.Key())])
+	size, err := t.s.db.EstimateDiskUsage(lower, upper)
+	if err != nil {
+		return nil, err
+	}
+	if size >= halveBySize {
+		row, err := t.midBySize(it, first, lower, upper, size)
+		if row != nil || err != nil {
+			return row, err
+		}
+	}
+	return midByCount(it)
+}
+
+// halveBySize: less than this is counted in a fraction of a second.
+const halveBySize = 64 << 20
+
+// midBySize looks for the key below which half the bytes lie, by halving the
+// space of keys between the first and the last: their first eight bytes after
+// what they have in common.
+func (t *Table) midBySize(it *pebble.Iterator, first, lower, upper []byte, size uint64) ([]byte, error) {
+	if !it.Last() {
+		return nil, it.Error()
+	}
+	last := it.Key()
+	n := 0
+	for n < len(first) && n < len(last) && first[n] == last[n] {
+		n++
+	}
+	key := bytes.Clone(first[:n])
+	number := func(k []byte) uint64 {
+		var b [8]byte
+		copy(b[:], k[n:])
+		return binary.BigEndian.Uint64(b[:])
+	}
+	low, high := number(first), number(last)
+	for low < high {
+		mid := low + (high-low)/2
+		key = binary.BigEndian.AppendUint64(key[:n], mid)
+		if bytes.Compare(key, lower) <= 0 {
+			low = mid + 1
+			continue
+		}
+		below, err := t.s.db.EstimateDiskUsage(lower, key)
+		if err != nil {
+			return nil, err
+		}
+		if below < size/2 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	key = binary.BigEndian.AppendUint64(key[:n], low)
+	if bytes.Compare(key, upper) >= 0 || !it.SeekGE(key) {
+		return nil, it.Error()
+	}
+	found := it.Key()[:splitRow(it.Key())]
+	if bytes.Equal(found, first) {
+		return nil, nil
+	}
+	return rowOf(found)
+}
+
+// midRowSamples is how many rows midByCount remembers, at most.
+const midRowSamples = 1024
+
+// midByCount remembers every step-th row; when these are too many, every
+// second of them is forgotten and the step doubled.
+func midByCount(it *pebble.Iterator) ([]byte, error) {
 	var sample [][]byte
 	step, n := 1, 0
 	for ok := it.First(); ok; ok = it.NextPrefix() {
@@ -302,13 +373,14 @@ func (t *Table) MidRow(start, end []byte) (_ []byte, err error) {
 		}
 		n++
 	}
-	if err := it.Error(); err != nil {
+	if err := it.Error(); err != nil || len(sample) < 2 {
 		return nil, err
 	}
-	if len(sample) < 2 {
-		return nil, nil
-	}
+	return rowOf(sample[len(sample)/2])
+}
+
+func rowOf(rowKey []byte) ([]byte, error) {
 	var buf []byte
-	row, _, err := decodeField(sample[len(sample)/2][tablePrefixLen:], &buf)
-	return row, err
+	row, _, err := decodeField(rowKey[tablePrefixLen:], &buf)
+	return bytes.Clone(row), err
 }

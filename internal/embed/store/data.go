@@ -36,13 +36,13 @@ func (s *Store) CopyData(ctx context.Context, from, to uint32) (err error) {
 		return err
 	}
 	defer s.leave()
-	readPoint := s.mvcc.readPoint()
 	lower := appendTablePrefix(nil, from)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: afterPrefix(lower)})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
+	readPoint := s.mvcc.readPoint()
 	b := s.db.NewBatch()
 	defer func() { err = errors.Join(err, b.Close()) }()
 	key := appendTablePrefix(nil, to)

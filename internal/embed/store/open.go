@@ -75,6 +75,7 @@ func Open(o Options) (*Store, error) {
 	if s.now == nil {
 		s.now = func() int64 { return time.Now().UnixMilli() }
 	}
+	s.getters.New = newGetter
 	s.gate.drained = make(chan struct{})
 	s.nonces.init(maxNonces)
 	s.mvcc.init()

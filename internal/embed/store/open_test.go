@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -234,8 +236,22 @@ func TestMidRow(t *testing.T) {
 	if err := s.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if n := tab.SizeBytes(nil, nil); n == 0 {
+	size := tab.SizeBytes(nil, nil)
+	if size == 0 {
 		t.Error("no size")
+	}
+	// By what the engine knows of its files.
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: tab.prefix, UpperBound: tab.upper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it.First()
+	row, err = tab.midBySize(it, bytes.Clone(it.Key()[:splitRow(it.Key())]), tab.prefix, tab.upper, size)
+	if err != nil || string(row) < "r01500" || string(row) > "r03500" {
+		t.Errorf("by size: %s, %v", row, err)
+	}
+	if err := it.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -59,7 +59,7 @@ func (r *source) suspend() error {
 	if r.it == nil {
 		return nil
 	}
-	if r.have {
+	if r.have && !r.single {
 		// What the cell points to goes away with the iterator.
 		r.at = bytes.Clone(r.at)
 		r.cell = r.cell.Clone()
@@ -89,6 +89,18 @@ func (r *source) resume() error {
 		r.it.SeekGE(r.seekKey)
 	}
 	return r.it.Error()
+}
+
+// release forgets everything but buffers of moderate size.
+func (r *source) release() {
+	keep := func(b []byte) []byte {
+		if cap(b) > keptBytes {
+			return nil
+		}
+		return b[:0]
+	}
+	*r = source{rowKey: keep(r.rowKey), rowBuf: keep(r.rowBuf), family: keep(r.family), seekKey: keep(r.seekKey),
+		bufs: [2][]byte{keep(r.bufs[0]), keep(r.bufs[1])}}
 }
 
 func (r *source) seekGE(key []byte) bool {
@@ -161,7 +173,7 @@ func (r *source) settle(valid bool) error {
 		}
 		r.family = r.family[:0]
 		if r.reversed {
-			valid = r.it.SeekGE(r.rowKey)
+			r.it.SeekGE(r.rowKey)
 		}
 		if err := r.load(); err != nil {
 			return err

@@ -198,9 +198,6 @@ func (w *writer) marker(row []byte, op *Op, c cells.Cell) {
 		c.Timestamp = w.now
 		w.t.s.locks.marked(w.t.s.stripe(w.t.id, row), w.now)
 	}
-	if c.Type == cells.DeleteFamily || c.Type == cells.DeleteFamilyVersion {
-		w.families = true
-	}
 	w.add(row, c, op.TTL)
 }
 

@@ -38,6 +38,7 @@ type Store struct {
 	}
 	ids     sync.Mutex // held while a counter is read and raised
 	readers readers
+	getters sync.Pool
 }
 
 // gate lets calls in until it is closed, and then waits for those inside. (A
@@ -110,9 +111,8 @@ func (s *Store) ReadPoint() uint64 { return s.mvcc.readPoint() }
 
 // Keys of the store's own.
 var (
-	keySeqLimit    = []byte{spaceInternal, 's'}
-	prefixCounter  = []byte{spaceInternal, 'c'}
-	prefixFamilies = []byte{spaceInternal, 'f'} // table id: family markers were written
+	keySeqLimit   = []byte{spaceInternal, 's'}
+	prefixCounter = []byte{spaceInternal, 'c'}
 )
 
 // loadCounters goes on numbering behind everything given out before.

@@ -324,13 +324,12 @@ func (op *Op) query() *cells.Query {
 
 // writer collects the cells of one write.
 type writer struct {
-	t        *Table
-	schema   *cells.Schema
-	now      int64
-	cells    []cells.Cell // to be written, complete but for Seq
-	answer   []cells.Cell
-	durable  bool
-	families bool // family markers among the cells
+	t       *Table
+	schema  *cells.Schema
+	now     int64
+	cells   []cells.Cell // to be written, complete but for Seq
+	answer  []cells.Cell
+	durable bool
 }
 
 func (t *Table) newWriter(schema *cells.Schema, now int64) *writer {
