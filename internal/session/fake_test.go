@@ -63,11 +63,9 @@ type fakeServer struct {
 }
 
 type logged struct {
-	at     time.Duration
 	server string
 	method string
 	table  string
-	rows   int
 }
 
 // query is a call as the fake sees it.
@@ -393,22 +391,6 @@ func (q *query) region() []byte {
 		}
 	}
 	return nil
-}
-
-func (q *query) row() string {
-	switch q.method {
-	case "Get":
-		var m pb.GetRequest
-		if m.UnmarshalVT(q.param) == nil {
-			return string(m.Get.GetRow())
-		}
-	case "Mutate":
-		var m pb.MutateRequest
-		if m.UnmarshalVT(q.param) == nil {
-			return string(m.Mutation.GetRow())
-		}
-	}
-	return ""
 }
 
 func (c *fakeCluster) usual(q *query) *reply {

@@ -610,3 +610,91 @@ func TestErrorsNameWhatIsWrong(t *testing.T) {
 		}
 	})
 }
+
+func TestIdleConnectionsCloseAndStayClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFake(t, 1)
+		table := c.table("t")
+		core := c.open(func(cfg *Config) { cfg.IdleTimeout = 10 * time.Second })
+		dials := func() int {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.dials["rs1:16020"]
+		}
+		if _, _, err := get(t.Context(), core, table, "r"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if n := dials(); n != 1 {
+			t.Errorf("%d dials in an idle hour", n)
+		}
+		if s := core.Servers().Lookup("rs1:16020"); s.State() != health.Healthy || s.Epoch() != 0 {
+			t.Errorf("after an idle hour the server is %s, epoch %d", s.State(), s.Epoch())
+		}
+		for range 3 {
+			if _, a, err := get(t.Context(), core, table, "r"); err != nil || a.Attempts != 1 {
+				t.Errorf("%d attempts, %v", a.Attempts, err)
+			}
+		}
+		if n := dials(); n != 2 {
+			t.Errorf("%d dials", n)
+		}
+		if n := c.pings(); n != 0 {
+			t.Errorf("%d pings to a server that owed nothing", n)
+		}
+	})
+}
+
+func TestSlowCallsAreNotSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFake(t, 1)
+		table := c.table("t")
+		core := c.open()
+		c.hook(func(q *query) *reply {
+			if q.method == "Get" {
+				return &reply{delay: 9 * time.Second, apply: true}
+			}
+			return nil
+		})
+		if _, a, err := get(t.Context(), core, table, "r"); err != nil || a.Attempts != 1 {
+			t.Errorf("%d attempts, %v", a.Attempts, err)
+		}
+		if s := core.Servers().Lookup("rs1:16020"); s.State() != health.Healthy {
+			t.Errorf("a server that answers pings is %s", s.State())
+		}
+		if n := c.pings(); n < 1 || n > 4 {
+			t.Errorf("%d pings in 9 s", n)
+		}
+	})
+}
+
+// TestStoppingServerComesAndGoes: a server that says it is stopping is down,
+// whatever else it answers, until it says otherwise or is replaced.
+func TestStoppingServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFake(t, 2)
+		table := c.table("t")
+		c.mu.Lock()
+		c.meta = c.servers["rs2:16020"]
+		c.mu.Unlock()
+		core := c.open()
+		if _, _, err := get(t.Context(), core, table, "r"); err != nil {
+			t.Fatal(err)
+		}
+		c.hook(func(q *query) *reply {
+			if q.srv == c.server(1) {
+				return &reply{err: wire.NewRemoteError(wire.ClassRegionServerStopped, "stopping")}
+			}
+			return nil
+		})
+		time.AfterFunc(3*time.Second, func() { c.move(c.region(table, "r"), c.server(2), false) })
+		began := time.Now()
+		v, a, err := get(t.Context(), core, table, "r")
+		if d := time.Since(began); err != nil || !strings.HasPrefix(v, "rs2") || d > 4100*time.Millisecond || a.Attempts > 3 {
+			t.Errorf("%q, %v after %v and %d attempts", v, err, d, a.Attempts)
+		}
+		if s := core.Servers().Lookup("rs1:16020"); s.Usable() {
+			t.Errorf("the stopping server is %s", s.State())
+		}
+	})
+}
