@@ -80,7 +80,8 @@ func (c Class) Schedule() Schedule {
 	case Reopen:
 		return Schedule{Base: 10 * time.Millisecond, Cap: time.Second, Factor: 2, Free: 1}
 	case MetaUnavailable:
-		return Schedule{Base: 20 * time.Millisecond, Cap: time.Second, Factor: 2}
+		// Shared by all callers of a table, and what all notice after an outage.
+		return Schedule{Base: 20 * time.Millisecond, Cap: 500 * time.Millisecond, Factor: 2}
 	case MasterUnavailable:
 		return Schedule{Base: 50 * time.Millisecond, Cap: time.Second, Factor: 2}
 	case Generic:

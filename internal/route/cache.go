@@ -96,6 +96,7 @@ type Cache struct {
 	nready    int       // those that are not
 	readyMeta []*repair // the same for hbase:meta's own region
 	delayed   repairHeap
+	batched   time.Time // when the last batch of repairs began
 	waves     []*wave
 	plans     map[*health.Server]uint64 // servers whose routes were re-read, and at which epoch
 	planned   int                       // plans being made
@@ -195,6 +196,11 @@ func (c *Cache) tableFor(name meta.TableName) *table {
 	}
 	t := &table{cache: c, name: name, text: name.String(), isMeta: name == meta.MetaTable}
 	t.root.Store(emptyRoot)
+	if len(*c.tables.Load()) >= 2*maxEmpty {
+		// A caller goes through names that do not exist, faster than the
+		// janitor runs.
+		c.forgetEmpty()
+	}
 	old := *c.tables.Load()
 	next := make(map[meta.TableName]*table, len(old)+1)
 	for k, v := range old {

@@ -31,6 +31,8 @@ type cluster struct {
 	seq     int64
 	hints   map[string]meta.Location // by encoded name and server: where it went
 	changes sync.WaitGroup           // of meta, to come
+	since   map[string]time.Time     // when meta told the truth about a region
+	well    time.Time                // when meta answered again
 }
 
 type truth struct {
@@ -60,7 +62,7 @@ func (k *cluster) call(r *Route, row []byte) (refusal, meta.Location) {
 	for _, x := range k.regions {
 		if x.region.ID == r.RegionID() && bytes.Equal(x.region.Start, r.Start()) {
 			if x.open && x.server == name && x.region.Contains(row) {
-				return served, meta.Location{}
+				return served, meta.Location{Region: x.region}
 			}
 			break
 		}
@@ -106,6 +108,7 @@ func (k *cluster) assign(x *truth, closed time.Duration) {
 				k.f.change(func(o *meta.Location) bool {
 					if o.Region.ID == region.ID && bytes.Equal(o.Region.Start, region.Start) && o.SeqNum < l.SeqNum && !o.Region.Split {
 						*o = l
+						k.since[region.EncodedName()] = time.Now()
 					}
 					return true
 				})
@@ -156,6 +159,9 @@ func (k *cluster) fault() {
 		// One atomic change of meta, and meta knows before the servers do.
 		k.f.put(meta.Location{Region: p, Server: x.server, SeqNum: x.seq, State: "SPLIT"},
 			meta.Location{Region: a, Server: x.server, SeqNum: 1, State: state}, meta.Location{Region: b, Server: x.server, SeqNum: 1, State: state})
+		k.f.mu.Lock()
+		k.since[a.EncodedName()], k.since[b.EncodedName()] = time.Now(), time.Now()
+		k.f.mu.Unlock()
 		if k.rng.IntN(2) == 0 {
 			k.f.delete(p)
 		}
@@ -209,12 +215,14 @@ func (k *cluster) fault() {
 	}
 }
 
-// operation is what a client does with a row: it follows the error table.
-func (k *cluster) operation(ctx context.Context, c *Cache, row []byte) (attempts int, err error) {
+// operation is what a client does with a row: it follows the error table. late
+// is how long it went on after the region could be found and reached.
+func (k *cluster) operation(ctx context.Context, c *Cache, row []byte) (attempts int, late time.Duration, err error) {
+	began := time.Now()
 	for attempts = 1; ; attempts++ {
 		r, err := c.Locate(ctx, tbl, row)
 		if err != nil {
-			return attempts, err
+			return attempts, 0, err
 		}
 		if !r.Contains(row) {
 			k.t.Errorf("row %q: route %v", row, r)
@@ -222,7 +230,14 @@ func (k *cluster) operation(ctx context.Context, c *Cache, row []byte) (attempts
 		what, hint := k.call(r, row)
 		switch what {
 		case served:
-			return attempts, nil
+			k.f.mu.Lock()
+			for _, t := range []time.Time{k.since[hint.Region.EncodedName()], k.well} {
+				if t.After(began) {
+					began = t
+				}
+			}
+			k.f.mu.Unlock()
+			return attempts, time.Since(began), nil
 		case refused:
 			k.f.dead.Store(r.Server().Name(), true)
 			r.Server().Refused(errDown)
@@ -238,8 +253,13 @@ func (k *cluster) operation(ctx context.Context, c *Cache, row []byte) (attempts
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return attempts, ctx.Err()
+			return attempts, 0, ctx.Err()
 		}
+	}
+}
+
+func maximum(m *atomic.Int64, d time.Duration) {
+	for old := m.Load(); int64(d) > old && !m.CompareAndSwap(old, int64(d)); old = m.Load() {
 	}
 }
 
@@ -254,7 +274,7 @@ func TestFaultyCluster(t *testing.T) {
 				f.delay = 2 * time.Millisecond
 				k := &cluster{
 					t: t, rng: rand.New(rand.NewPCG(seed, 99)), f: f, lag: []time.Duration{0, 50 * time.Millisecond, 700 * time.Millisecond}[seed%3],
-					alive: map[meta.ServerName]bool{}, nextID: 1700000000000, seq: 10, hints: map[string]meta.Location{},
+					alive: map[meta.ServerName]bool{}, nextID: 1700000000000, seq: 10, hints: map[string]meta.Location{}, since: map[string]time.Time{},
 				}
 				for i := range 6 {
 					k.servers = append(k.servers, server(1+i))
@@ -277,7 +297,7 @@ func TestFaultyCluster(t *testing.T) {
 				}
 				stop := make(chan struct{})
 				var wg sync.WaitGroup
-				var ops, most atomic.Int64
+				var ops, most, latest atomic.Int64
 				for w := range 16 {
 					wg.Go(func() {
 						rng := rand.New(rand.NewPCG(seed, uint64(w)))
@@ -290,15 +310,15 @@ func TestFaultyCluster(t *testing.T) {
 							row := append(key(rng.IntN(40)), byte('a'+rng.IntN(26)))
 							ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 							began := time.Now()
-							n, err := k.operation(ctx, c, row)
+							n, late, err := k.operation(ctx, c, row)
 							cancel()
 							if err != nil {
 								t.Errorf("row %q: %v after %d attempts and %v", row, err, n, time.Since(began))
 								return
 							}
 							ops.Add(1)
-							for m := most.Load(); int64(time.Since(began)) > m && !most.CompareAndSwap(m, int64(time.Since(began))); m = most.Load() {
-							}
+							maximum(&most, time.Since(began))
+							maximum(&latest, late)
 							time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
 						}
 					})
@@ -308,7 +328,12 @@ func TestFaultyCluster(t *testing.T) {
 					k.fault()
 					if k.rng.IntN(30) == 0 {
 						ill.Store(true)
-						time.AfterFunc(time.Duration(k.rng.Int64N(int64(2*time.Second))), func() { ill.Store(false) })
+						time.AfterFunc(time.Duration(k.rng.Int64N(int64(2*time.Second))), func() {
+							f.mu.Lock()
+							k.well = time.Now()
+							f.mu.Unlock()
+							ill.Store(false)
+						})
 					}
 				}
 				k.changes.Wait()
@@ -325,19 +350,23 @@ func TestFaultyCluster(t *testing.T) {
 					ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 					wg.Go(func() {
 						defer cancel()
-						if n, err := k.operation(ctx, c, x.region.Start); err != nil {
+						if n, _, err := k.operation(ctx, c, x.region.Start); err != nil {
 							t.Errorf("healthy again, row %q: %v after %d attempts\n%s", x.region.Start, err, n, c.Explain(tbl, x.region.Start))
 						}
 					})
 				}
 				wg.Wait()
-				t.Logf("%d operations, longest %v, last %v after the end, %d reads, %d regions; then all served after %v and %d reads", ops.Load(), time.Duration(most.Load()), began.Sub(healthy), reads, len(k.regions), time.Since(began), f.reads()-reads)
+				t.Logf("%d operations, longest %v, latest %v, last %v after the end, %d reads, %d regions; then all served after %v and %d reads", ops.Load(), time.Duration(most.Load()), time.Duration(latest.Load()), began.Sub(healthy), reads, len(k.regions), time.Since(began), f.reads()-reads)
 				if d := time.Since(began); d > 2500*time.Millisecond {
 					t.Errorf("all rows served %v after the cluster was healthy", d)
 				}
 				if n := f.reads() - reads; n > int64(len(k.regions)) {
 					t.Errorf("%d reads for %d regions afterwards", n, len(k.regions))
 				}
+				if d := time.Duration(latest.Load()); d > 2500*time.Millisecond {
+					t.Errorf("somebody was served %v after it was possible", d)
+				}
+				time.Sleep(time.Second) // routes are read that nobody waits for
 				if s := c.Stats(); s.Waiters != 0 || s.Gates != 0 || s.Reads != 0 {
 					t.Errorf("left behind: %+v", s)
 				}

@@ -108,11 +108,15 @@ func (c *Cache) tidy(now time.Time) {
 			empty++
 		}
 	}
-	if empty <= maxEmpty {
-		return
+	if empty > maxEmpty {
+		c.forgetEmpty()
 	}
+}
+
+// forgetEmpty drops the tables without routes and waiters. Under c.mu.
+func (c *Cache) forgetEmpty() {
 	kept := make(map[meta.TableName]*table)
-	for name, t := range tables {
+	for name, t := range *c.tables.Load() {
 		if t.root.Load().n > 0 || !t.idle() {
 			kept[name] = t
 		}

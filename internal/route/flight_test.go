@@ -181,7 +181,7 @@ func TestHole(t *testing.T) {
 		time.AfterFunc(200*time.Millisecond, func() { f.moveTo(4, 10, 5, 11) })
 		began := time.Now()
 		r := mustLocate(t, c, key(4))
-		if r.Server().Name() != server(5) || time.Since(began) > 500*time.Millisecond {
+		if r.Server().Name() != server(5) || time.Since(began) > 700*time.Millisecond {
 			t.Errorf("%v after %v", r, time.Since(began))
 		}
 		if s := c.Stats(); s.Holes < 3 || s.Holes > 9 {

@@ -146,7 +146,7 @@ const (
 	// While open, one probe per pause, which doubles up to the maximum. The
 	// maximum is what a recovered meta waits for its clients to notice.
 	breakerPauseMin = 250 * time.Millisecond
-	breakerPauseMax = time.Second
+	breakerPauseMax = 500 * time.Millisecond
 )
 
 // breaker stops the reads of meta while most of them fail. Waiters stay where

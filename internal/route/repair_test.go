@@ -332,7 +332,7 @@ func TestGateTriesAgain(t *testing.T) {
 			}
 		}
 		// The gate goes on where it stopped instead of polling anew.
-		if n := f.gets.Load(); n > 18 {
+		if n := f.gets.Load(); n > 24 {
 			t.Errorf("%d reads in %v", n, time.Since(began))
 		}
 	})
@@ -564,4 +564,35 @@ func TestEpoch(t *testing.T) {
 	for i := range 10 {
 		mustLocate(t, c, key(i))
 	}
+}
+
+// One answer of meta that is lost holds up nobody but those it was for.
+func TestLostRepairBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := newCache(t, Config{})
+		f.fill(tbl, 10, 3)
+		a, b := mustLocate(t, c, key(4)), mustLocate(t, c, key(6))
+		f.moveTo(4, 10, 8, 11)
+		f.moveTo(6, 10, 8, 11)
+		f.delay = time.Hour
+		c.Rejected(a)
+		c.Rejected(b)
+		began := time.Now()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			mustLocate(t, c, key(4))
+			if d := time.Since(began); d < 3*time.Second || d > 3100*time.Millisecond {
+				t.Errorf("the one whose answer was lost: %v", d)
+			}
+		})
+		synctest.Wait()
+		f.delay = 0
+		wg.Go(func() {
+			mustLocate(t, c, key(6))
+			if d := time.Since(began); d != batchPatience {
+				t.Errorf("the other: %v", d)
+			}
+		})
+		wg.Wait()
+	})
 }

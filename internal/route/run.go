@@ -46,6 +46,11 @@ func (c *Cache) arm(now time.Time) {
 	if len(c.delayed) > 0 {
 		sooner(c.delayed[0].due)
 	}
+	if n := c.limit.of[repairing]; n > 0 && n < maxRepairs && c.nready > 0 {
+		if at := c.batched.Add(batchPatience); now.Before(at) {
+			sooner(at)
+		}
+	}
 	for _, v := range c.waves {
 		sooner(v.due)
 	}
