@@ -98,7 +98,7 @@ func (o *Options) check() error {
 		errs = append(errs, fmt.Errorf("ControlPort %d is no port: -1 (off), 0 (any) to 65535", o.ControlPort))
 	}
 	if o.InMemory && o.Dir != "" {
-		errs = append(errs, errors.New("Dir and InMemory exclude one another"))
+		errs = append(errs, errors.New("options Dir and InMemory exclude one another"))
 	}
 	if o.Servers < 0 || o.Servers > 1000 {
 		errs = append(errs, fmt.Errorf("%d Servers: 0 (for 3) to 1000 are possible", o.Servers))
