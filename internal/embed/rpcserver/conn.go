@@ -116,11 +116,17 @@ func (c *Conn) start() {
 // then would reset the connection under the answer, so we end our half first
 // and read on for a while.
 func (c *Conn) refuse(callID uint32, x *wire.RemoteError) {
-	c.out.send(wire.AppendException(getFrame(0), callID, x))
+	c.out.send(wire.AppendException(c.server.frames.get(0), callID, x))
 	c.linger()
 }
 
 func (c *Conn) linger() {
+	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
+	defer cancel()
+	if c.out.flushed(ctx) != nil {
+		c.close()
+		return
+	}
 	if t, ok := c.nc.(interface{ CloseWrite() error }); ok && t.CloseWrite() == nil {
 		if c.nc.SetReadDeadline(time.Now().Add(time.Second)) == nil {
 			_, _ = io.CopyN(io.Discard, c.r, 1<<20)

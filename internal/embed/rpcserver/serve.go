@@ -79,6 +79,9 @@ func (c *Call) serve() {
 		frame, _ := c.render(out, err)
 		c.record(eventlog.Closed)
 		c.Conn.out.send(frame[:len(frame)/2])
+		// Another goroutine may be writing it for us. If the peer does not read,
+		// the connection's end ends the wait.
+		_ = c.Conn.out.flushed(c.Conn.ctx)
 		c.end()
 		c.Conn.close()
 		return
@@ -126,18 +129,22 @@ func (c *Call) render(out wire.Marshaler, err error) (frame []byte, outcome stri
 		}
 	}
 	x := ToRemote(err)
-	return wire.AppendException(getFrame(0), c.ID, x), x.Short()
+	return wire.AppendException(c.Conn.server.frames.get(0), c.ID, x), x.Short()
 }
 
 func (c *Call) frameOf(out wire.Marshaler) (frame []byte, err error) {
 	if len(c.reply) == 0 {
-		return wire.AppendResponse(getFrame(0), c.ID, out, nil)
+		return wire.AppendResponse(c.Conn.server.frames.get(0), c.ID, out, nil)
 	}
 	if !c.Conn.CellBlocks() {
 		return nil, fmt.Errorf("cells to answer on a connection without a codec")
 	}
-	block, err := c.Conn.codec.AppendCells(getFrame(0), c.reply)
-	defer func() { putFrame(block) }()
+	size := 0
+	for i := range c.reply {
+		size += c.Conn.codec.CellSize(&c.reply[i])
+	}
+	block, err := c.Conn.codec.AppendCells(c.Conn.server.frames.get(size), c.reply)
+	defer func() { c.Conn.server.frames.put(block) }()
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +154,11 @@ func (c *Call) frameOf(out wire.Marshaler) (frame []byte, err error) {
 			return nil, err
 		}
 	}
-	return wire.AppendResponse(getFrame(0), c.ID, out, cells)
+	return wire.AppendResponse(c.Conn.server.frames.get(len(cells)+frameSlack+out.SizeVT()), c.ID, out, cells)
 }
+
+// frameSlack is more than the parts of an answer besides message and cells.
+const frameSlack = 64
 
 func (c *Call) succeed(out wire.Marshaler) { c.answer(out, nil) }
 func (c *Call) fail(err error)             { c.answer(nil, err) }
@@ -176,6 +186,7 @@ func (c *Call) drop(how string) {
 // end takes the call out of what is in flight.
 func (c *Call) end() {
 	c.Conn.calls.Add(-1)
+	c.Conn.out.callEnded()
 	c.Conn.server.callEnds(c)
 }
 

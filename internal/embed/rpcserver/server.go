@@ -67,6 +67,7 @@ type Server struct {
 	log      *slog.Logger
 
 	mode     atomic.Pointer[mode] // nil = normal
+	frames   frames
 	calls    atomic.Int64
 	bytes    atomic.Int64
 	watching atomic.Bool

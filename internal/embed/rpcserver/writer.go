@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // writer sends the answers of one connection. There is no goroutine for it:
@@ -20,9 +21,10 @@ type writer struct {
 	average int // size of an answer, lately
 	writing bool
 	closed  bool
-	// room is closed and replaced when bytes were written while a reader
-	// waits for that.
-	room chan struct{}
+	// room is there while somebody waits for bytes to be written or calls to
+	// end, and closed then; waiting says so without the lock.
+	room    chan struct{}
+	waiting atomic.Bool
 }
 
 // coalesce is the size up to which answers are copied together; larger ones go
@@ -76,16 +78,13 @@ func (w *writer) flushLocked() {
 		}
 		err := w.write(batch, n)
 		for i, f := range batch {
-			putFrame(f)
+			w.conn.server.frames.put(f)
 			batch[i] = nil
 		}
 		spare = batch
 		w.mu.Lock()
 		w.bytes -= n
-		if w.room != nil {
-			close(w.room)
-			w.room = nil
-		}
+		w.wake()
 		if err != nil {
 			w.closed = true
 			w.pending, w.bytes = nil, 0
@@ -105,12 +104,12 @@ func (w *writer) write(batch [][]byte, n int) error {
 		return err
 	}
 	if n <= coalesce {
-		buf := getFrame(n)
+		buf := w.conn.server.frames.get(n)
 		for _, f := range batch {
 			buf = append(buf, f...)
 		}
 		_, err := nc.Write(buf)
-		putFrame(buf)
+		w.conn.server.frames.put(buf)
 		return err
 	}
 	list := net.Buffers(append([][]byte(nil), batch...))
@@ -129,10 +128,28 @@ func (w *writer) awaitRoom(limit int) bool {
 // which is an error.
 func (w *writer) flushed(ctx context.Context) error { return w.await(ctx, 0) }
 
+// always is how many calls a connection may have in flight whatever their
+// answers may weigh.
+const always = 16
+
 func (w *writer) await(ctx context.Context, limit int) error {
+	behind := func() bool {
+		if w.closed || w.bytes == 0 && limit == 0 {
+			return false
+		}
+		calls := int(w.conn.calls.Load())
+		return w.bytes > limit || calls > always && w.bytes+calls*w.average > limit
+	}
 	for {
 		w.mu.Lock()
-		if w.closed || w.bytes == 0 || w.bytes+int(w.conn.calls.Load())*w.average <= limit {
+		if !behind() {
+			w.mu.Unlock()
+			return nil
+		}
+		// Said before looking once more: a call that ends after our look sees
+		// it and wakes us.
+		w.waiting.Store(true)
+		if !behind() {
 			w.mu.Unlock()
 			return nil
 		}
@@ -149,35 +166,60 @@ func (w *writer) await(ctx context.Context, limit int) error {
 	}
 }
 
+// wake has those who wait look again. Called with the lock held.
+func (w *writer) wake() {
+	if w.room != nil {
+		close(w.room)
+		w.room = nil
+	}
+	w.waiting.Store(false)
+}
+
+// callEnded is called after a call was counted out of what is in flight.
+func (w *writer) callEnded() {
+	if w.waiting.Load() {
+		w.mu.Lock()
+		w.wake()
+		w.mu.Unlock()
+	}
+}
+
 // close drops what is pending.
 func (w *writer) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
 	w.pending, w.bytes = nil, 0
-	if w.room != nil {
-		close(w.room)
-		w.room = nil
-	}
+	w.wake()
 }
 
-// framePool keeps buffers of answers. Only middling ones are kept, so that one
-// large answer does not stay in memory.
-var framePool = sync.Pool{New: func() any { return new(make([]byte, 0, 1024)) }}
+// frames keeps buffers of answers, small ones and large ones apart so that a
+// small answer does not sit in a large buffer while it waits. Very large ones
+// are not kept.
+type frames struct{ small, large sync.Pool }
 
-const maxPooled = 256 << 10
+const (
+	maxSmall  = 64 << 10
+	maxPooled = 8 << 20
+)
 
-func getFrame(n int) []byte {
-	p := framePool.Get().(*[]byte)
-	b := (*p)[:0]
-	if cap(b) < n {
-		return make([]byte, 0, n)
+// get gives an empty buffer with room for n bytes, as far as n is known.
+func (f *frames) get(n int) []byte {
+	pool := &f.small
+	if n > maxSmall {
+		pool = &f.large
 	}
-	return b
+	if p, ok := pool.Get().(*[]byte); ok && cap(*p) >= n {
+		return (*p)[:0]
+	}
+	return make([]byte, 0, max(n, 512))
 }
 
-func putFrame(b []byte) {
-	if cap(b) <= maxPooled {
-		framePool.Put(&b)
+func (f *frames) put(b []byte) {
+	switch c := cap(b); {
+	case c <= maxSmall:
+		f.small.Put(&b)
+	case c <= maxPooled:
+		f.large.Put(&b)
 	}
 }
