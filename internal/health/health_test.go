@@ -150,7 +150,7 @@ func TestProberBringsTheServerBack(t *testing.T) {
 		<-up
 		took := time.Since(start)
 		if took < 20*time.Second || took > 27*time.Second {
-			t.Errorf("back after %v", took)
+			t.Errorf("back after %v", took) // nobody asked meanwhile
 		}
 		if s.State() != Healthy || s.Err() != nil {
 			t.Errorf("state %s", s.State())
@@ -165,6 +165,46 @@ func TestProberBringsTheServerBack(t *testing.T) {
 			if d := probes[i] - probes[i-1]; d > 6300*time.Millisecond {
 				t.Errorf("%v between probes", d)
 			}
+		}
+	})
+}
+
+func TestProberHurriesForThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		n := 0
+		tab := New(Config{Probe: func(ctx context.Context, s *Server) error {
+			if n++; time.Since(start) >= 30*time.Second {
+				return nil
+			}
+			return errors.New("refused")
+		}})
+		defer tab.Close()
+		s := tab.Get(rs1)
+		s.Refused(errors.New("refused"))
+		for s.Err() != nil {
+			select {
+			case <-s.Up():
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+		if d := time.Since(start); d > 31300*time.Millisecond {
+			t.Errorf("back after %v, it answered after 30s", d)
+		}
+		if n > 45 {
+			t.Errorf("%d probes in 30 s", n)
+		}
+		// Somebody who comes in the middle of a long pause does not wait it out.
+		s.Refused(errors.New("refused"))
+		start = time.Now().Add(-5 * time.Second) // answers in 25 s
+		time.Sleep(26 * time.Second)
+		if s.State() == Healthy {
+			return // it was just being probed
+		}
+		began := time.Now()
+		<-s.Up()
+		if d := time.Since(began); d > 1300*time.Millisecond {
+			t.Errorf("a newcomer waited %v", d)
 		}
 	})
 }

@@ -58,7 +58,9 @@ type Server struct {
 
 	mu        sync.Mutex
 	since     time.Time // of being down
+	lastProbe time.Time // or since, before the first
 	nextProbe time.Time
+	poke      chan struct{} // capacity 1: somebody needs the server now
 	cause     error
 	hard      bool          // the epoch was bumped in this spell of being down
 	up        chan struct{} // made when somebody waits; closed on leaving Down
@@ -153,7 +155,7 @@ func (s *Server) down(cause error, hard bool) {
 	}
 	s.cause = cause
 	s.since = time.Now()
-	s.nextProbe = s.since
+	s.lastProbe, s.nextProbe = s.since, s.since
 	s.state.Store(uint32(Down))
 	s.want()
 	err := s.downError()

@@ -20,8 +20,10 @@ type Config struct {
 	// ProbeTimeout bounds one probe: default 5 s.
 	ProbeTimeout time.Duration
 	// ProbeMin and ProbeMax bound the pause between the starts of two probes,
-	// which doubles and has +-25 % jitter: defaults 50 ms and 5 s.
-	ProbeMin, ProbeMax time.Duration
+	// which doubles and has +-25 % jitter: defaults 50 ms and 5 s. While
+	// somebody waits for the server it does not grow beyond ProbeWanted:
+	// default 1 s.
+	ProbeMin, ProbeMax, ProbeWanted time.Duration
 	// ProbeIdle ends the probing of a server nobody has asked for since; the
 	// next one who asks starts it again: default 1 min.
 	ProbeIdle time.Duration
@@ -48,6 +50,7 @@ func (c *Config) defaults() {
 	def(&c.ProbeTimeout, 5*time.Second)
 	def(&c.ProbeMin, 50*time.Millisecond)
 	def(&c.ProbeMax, 5*time.Second)
+	def(&c.ProbeWanted, min(time.Second, c.ProbeMax))
 	def(&c.ProbeIdle, time.Minute)
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = 4096
@@ -164,11 +167,21 @@ func (t *Table) changed(s *Server, from, to State, cause error) {
 }
 
 // want notes that somebody needs the server, and sees to it that a prober
-// runs. Under s.mu.
+// runs, and soon. Under s.mu.
 func (s *Server) want() {
 	t := s.table
-	s.wanted = time.Now()
-	if s.prober || t.cfg.Probe == nil || s.State() == Dead {
+	now := time.Now()
+	s.wanted = now
+	if t.cfg.Probe == nil || s.State() == Dead {
+		return
+	}
+	if s.prober {
+		if s.nextProbe.Sub(now) > t.cfg.ProbeWanted {
+			select {
+			case s.poke <- struct{}{}:
+			default:
+			}
+		}
 		return
 	}
 	t.mu.Lock()
@@ -177,6 +190,9 @@ func (s *Server) want() {
 		return
 	}
 	s.prober = true
+	if s.poke == nil {
+		s.poke = make(chan struct{}, 1)
+	}
 	t.wg.Add(1)
 	go func() {
 		defer t.wg.Done()
@@ -187,30 +203,35 @@ func (s *Server) want() {
 // probe is the prober: one goroutine per down server, from the first evidence
 // to the first answer.
 func (t *Table) probe(s *Server) {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	pause := t.cfg.ProbeMin
 	for {
-		// The first probe also waits: what just refused will refuse again.
-		delay := jitter(pause)
 		s.mu.Lock()
-		if s.State() != Down && s.State() != Probing || time.Since(s.wanted) > t.cfg.ProbeIdle {
+		now := time.Now()
+		unwanted := now.Sub(s.wanted)
+		if s.State() != Down || unwanted > t.cfg.ProbeIdle {
 			s.prober = false
 			s.mu.Unlock()
 			return
 		}
-		next := s.nextProbe.Add(delay)
-		if now := time.Now(); next.Before(now) {
-			next = now
+		// The first probe also waits: what just refused will refuse again.
+		d := pause
+		if unwanted < t.cfg.ProbeWanted {
+			d = min(d, t.cfg.ProbeWanted)
 		}
-		s.nextProbe = next
+		s.nextProbe = s.lastProbe.Add(jitter(d))
+		if s.nextProbe.Before(now) {
+			s.nextProbe = now
+		}
+		timer.Reset(s.nextProbe.Sub(now))
 		s.mu.Unlock()
 
-		timer.Reset(time.Until(next))
-		up := s.probeWake()
 		select {
 		case <-t.ctx.Done():
-		case <-up:
+		case <-s.probeWake():
+		case <-s.poke:
+			continue
 		case <-timer.C:
 		}
 		s.mu.Lock()
@@ -220,7 +241,7 @@ func (t *Table) probe(s *Server) {
 			return
 		}
 		s.state.Store(uint32(Probing))
-		s.nextProbe = time.Now() // its start; the pause counts from here
+		s.lastProbe = time.Now()
 		s.mu.Unlock()
 
 		ctx, cancel := context.WithTimeout(t.ctx, t.cfg.ProbeTimeout)

@@ -80,7 +80,11 @@ func (c *Core) feedServer(srv *health.Server, cn *conn, sent bool, err error, d 
 	switch d.Server {
 	case retry.MarkDown:
 		// A failed dial has been judged where it happened, with more knowledge.
-		if _, dial := errors.AsType[*rpc.DialError](err); !dial {
+		// A master that says it is not serving (yet) is asked again soon, by
+		// those who need it, rather than by a prober.
+		_, dial := errors.AsType[*rpc.DialError](err)
+		_, said := errors.AsType[*wire.RemoteError](err)
+		if !dial && !(said && d.FindMaster) {
 			srv.Refused(err)
 		}
 	case retry.Suspect:
