@@ -117,7 +117,7 @@ func TestHerdOfOneRegion(t *testing.T) {
 		t.Run(fmt.Sprint(rows, " rows"), func(t *testing.T) {
 			c, f := newCache(t, Config{})
 			f.fill(tbl, 100, 5)
-			f.delay = 20 * time.Millisecond
+			f.setDelay(20 * time.Millisecond)
 			herd(t, c, 10000, func(i int) []byte { return fmt.Appendf(key(50), "%05d", i%rows) })
 			if n := f.reads(); n > 2 {
 				t.Errorf("%d reads of meta, want at most 2", n)
@@ -151,7 +151,7 @@ func TestHerdOfManyRegions(t *testing.T) {
 		t.Run(fmt.Sprint(callers, " callers"), func(t *testing.T) {
 			c, f := newCache(t, Config{})
 			f.fill(tbl, 1000, 5)
-			f.delay = time.Millisecond
+			f.setDelay(time.Millisecond)
 			per := 10000 / callers
 			var wg sync.WaitGroup
 			for w := range callers {

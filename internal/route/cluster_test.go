@@ -271,7 +271,7 @@ func TestFaultyCluster(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, f := newCache(t, Config{})
-				f.delay = 2 * time.Millisecond
+				f.setDelay(2 * time.Millisecond)
 				k := &cluster{
 					t: t, rng: rand.New(rand.NewPCG(seed, 99)), f: f, lag: []time.Duration{0, 50 * time.Millisecond, 700 * time.Millisecond}[seed%3],
 					alive: map[meta.ServerName]bool{}, nextID: 1700000000000, seq: 10, hints: map[string]meta.Location{}, since: map[string]time.Time{},
@@ -323,12 +323,13 @@ func TestFaultyCluster(t *testing.T) {
 						}
 					})
 				}
+				driver := rand.New(rand.NewPCG(seed, 7))
 				for range 150 {
-					time.Sleep(time.Duration(k.rng.IntN(200)) * time.Millisecond)
+					time.Sleep(time.Duration(driver.IntN(200)) * time.Millisecond)
 					k.fault()
-					if k.rng.IntN(30) == 0 {
+					if driver.IntN(30) == 0 {
 						ill.Store(true)
-						time.AfterFunc(time.Duration(k.rng.Int64N(int64(2*time.Second))), func() {
+						time.AfterFunc(time.Duration(driver.Int64N(int64(2*time.Second))), func() {
 							f.mu.Lock()
 							k.well = time.Now()
 							f.mu.Unlock()

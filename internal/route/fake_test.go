@@ -22,7 +22,7 @@ type fakeMeta struct {
 	mu   sync.Mutex
 	rows []metaRow
 
-	delay   time.Duration
+	delay   atomic.Int64
 	scans   atomic.Int64
 	gets    atomic.Int64
 	scanned atomic.Int64 // rows given by scans
@@ -58,6 +58,8 @@ func (f *fakeMeta) put(locs ...meta.Location) {
 	}
 }
 
+func (f *fakeMeta) setDelay(d time.Duration) { f.delay.Store(int64(d)) }
+
 func (f *fakeMeta) delete(regions ...meta.Region) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,9 +88,9 @@ func (f *fakeMeta) enter(ctx context.Context, scan *MetaScan, rows [][]byte) err
 			return err
 		}
 	}
-	if f.delay > 0 {
+	if d := time.Duration(f.delay.Load()); d > 0 {
 		select {
-		case <-time.After(f.delay):
+		case <-time.After(d):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

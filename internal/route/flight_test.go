@@ -22,7 +22,7 @@ func TestCancelledWaiterHarmsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCache(t, Config{})
 		f.fill(tbl, 10, 3)
-		f.delay = time.Second
+		f.setDelay(time.Second)
 		var wg sync.WaitGroup
 		began := time.Now()
 		ctx, cancel := context.WithCancel(context.Background())
@@ -63,7 +63,7 @@ func TestFlightWithoutWaitersPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCache(t, Config{})
 		f.fill(tbl, 10, 3)
-		f.delay = time.Second
+		f.setDelay(time.Second)
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		defer cancel()
 		_, err := c.Locate(ctx, tbl, key(4))
@@ -136,9 +136,9 @@ func TestMetaFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCache(t, Config{})
 		f.fill(tbl, 10, 3)
-		f.delay = time.Hour
+		f.setDelay(time.Hour)
 		began := time.Now()
-		time.AfterFunc(time.Second, func() { f.delay = 0 })
+		time.AfterFunc(time.Second, func() { f.setDelay(0) })
 		mustLocate(t, c, key(4))
 		if took := time.Since(began); took > 3100*time.Millisecond {
 			t.Errorf("took %v", took)
@@ -275,7 +275,7 @@ func TestDroppedTable(t *testing.T) {
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCache(t, Config{})
-		f.delay = 10 * time.Millisecond
+		f.setDelay(10 * time.Millisecond)
 		var wg sync.WaitGroup
 		for i := range 40 {
 			name := meta.TableName{Namespace: "default", Qualifier: fmt.Sprintf("t%02d", i)}
@@ -434,7 +434,7 @@ func TestClose(t *testing.T) {
 	f.fill(tbl, 10, 3)
 	r := mustLocate(t, c, key(1))
 	c.Rejected(r) // stays in transition: meta says the same
-	f.delay = 20 * time.Millisecond
+	f.setDelay(20 * time.Millisecond)
 	var wg sync.WaitGroup
 	started := make(chan struct{}, 300)
 	call := func(f func() error) {
@@ -453,7 +453,7 @@ func TestClose(t *testing.T) {
 		<-started
 	}
 	time.Sleep(30 * time.Millisecond)
-	f.delay = time.Hour
+	f.setDelay(time.Hour)
 	for i := range 50 {
 		call(func() error { _, err := c.Locate(ctx, tbl, key(2+i%7)); return err })
 	}

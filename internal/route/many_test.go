@@ -23,7 +23,7 @@ func TestLocateMany(t *testing.T) {
 		t.Run(fmt.Sprint(r.rows, " rows in ", r.regions), func(t *testing.T) {
 			c, f := newCache(t, Config{})
 			f.fill(tbl, r.regions, 7)
-			f.delay = time.Millisecond
+			f.setDelay(time.Millisecond)
 			rng := rand.New(rand.NewPCG(1, 2))
 			rows := make([][]byte, r.rows)
 			for i := range rows {
@@ -64,7 +64,7 @@ func TestLocateManyOutOfTime(t *testing.T) {
 		f.fill(tbl, 100, 7)
 		mustLocate(t, c, key(3))
 		mustLocate(t, c, key(50))
-		f.delay = time.Hour
+		f.setDelay(time.Hour)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		var rows [][]byte
@@ -169,7 +169,7 @@ func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCache(t, Config{})
 		f.fill(tbl, 20_000, 7)
-		f.delay = 5 * time.Millisecond
+		f.setDelay(5 * time.Millisecond)
 		if err := c.Warm(context.Background(), tbl, nil, nil); err != nil {
 			t.Fatal(err)
 		}

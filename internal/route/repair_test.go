@@ -166,7 +166,7 @@ func TestDeadServer(t *testing.T) {
 			t.Fatalf("region %d is not there", i)
 		}
 	}
-	f.delay = 2 * time.Millisecond
+	f.setDelay(2 * time.Millisecond)
 	before := f.reads()
 	f.change(func(l *meta.Location) bool {
 		l.Server, l.SeqNum = server(2+int(l.Region.ID)%3), l.SeqNum+5
@@ -574,7 +574,7 @@ func TestLostRepairBatch(t *testing.T) {
 		a, b := mustLocate(t, c, key(4)), mustLocate(t, c, key(6))
 		f.moveTo(4, 10, 8, 11)
 		f.moveTo(6, 10, 8, 11)
-		f.delay = time.Hour
+		f.setDelay(time.Hour)
 		c.Rejected(a)
 		c.Rejected(b)
 		began := time.Now()
@@ -586,7 +586,7 @@ func TestLostRepairBatch(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		f.delay = 0
+		f.setDelay(0)
 		wg.Go(func() {
 			mustLocate(t, c, key(6))
 			if d := time.Since(began); d != batchPatience {
