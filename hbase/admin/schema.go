@@ -83,16 +83,27 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 // table, and one per family.
 func (t *TableDescriptor) String() string {
 	var b strings.Builder
-	b.WriteString("'" + t.Name.String() + "'")
-	if len(t.Attributes)+len(t.Configuration) > 0 {
+	b.WriteString(t.Name.String())
+	attributes := maps.Clone(t.Attributes)
+	if attributes["IS_META"] == "false" {
+		delete(attributes, "IS_META") // what every table but one is
+	}
+	if len(attributes)+len(t.Configuration) > 0 {
 		b.WriteString(", {TABLE_ATTRIBUTES => {")
-		writePairs(&b, sortedPairs(t.Attributes, nil), t.Configuration)
+		writePairs(&b, attributes, nil, tableAttributes(), t.Configuration)
 		b.WriteString("}}")
 	}
 	for _, f := range t.Families {
 		b.WriteString("\n" + f.String())
 	}
 	return b.String()
+}
+
+// tableAttributes are the table attributes that have a name of their own in a
+// description; all others are metadata.
+func tableAttributes() []string {
+	return []string{"MAX_FILESIZE", "READONLY", "MEMSTORE_FLUSHSIZE", "COMPACTION_ENABLED", "SPLIT_ENABLED", "MERGE_ENABLED",
+		"NORMALIZATION_ENABLED", "DURABILITY", "REGION_REPLICATION", "REGION_MEMSTORE_REPLICATION", "SPLIT_POLICY", "FLUSH_POLICY", "PRIORITY", "IS_META", "OWNER"}
 }
 
 // FamilyDescriptor is a column family's schema.
@@ -115,17 +126,17 @@ type attribute struct{ name, value string }
 // family, with their defaults, in the order in which the shell shows them.
 func familyDefaults() []attribute {
 	return []attribute{
-		{"BLOOMFILTER", "ROW"},
-		{"IN_MEMORY", "false"},
 		{"VERSIONS", "1"},
 		{"KEEP_DELETED_CELLS", "FALSE"},
 		{"DATA_BLOCK_ENCODING", "NONE"},
-		{"COMPRESSION", "NONE"},
 		{"TTL", "2147483647"},
 		{"MIN_VERSIONS", "0"},
+		{"REPLICATION_SCOPE", "0"},
+		{"BLOOMFILTER", "ROW"},
+		{"IN_MEMORY", "false"},
+		{"COMPRESSION", "NONE"},
 		{"BLOCKCACHE", "true"},
 		{"BLOCKSIZE", "65536"},
-		{"REPLICATION_SCOPE", "0"},
 	}
 }
 
@@ -213,57 +224,55 @@ func (f *FamilyDescriptor) Clone() *FamilyDescriptor {
 }
 
 // String prints the family as the HBase shell describes it, defaults included:
-// {NAME => 'f', BLOOMFILTER => 'ROW', ...}.
+// {NAME => 'f', VERSIONS => '1', ...}.
 func (f *FamilyDescriptor) String() string {
 	var b strings.Builder
 	b.WriteString("{NAME => '" + f.Name + "', ")
-	writePairs(&b, sortedPairs(f.Attributes, familyDefaults()), f.Configuration)
+	writePairs(&b, f.Attributes, familyDefaults(), []string{"NEW_VERSION_BEHAVIOR", "CACHE_DATA_ON_WRITE", "EVICT_BLOCKS_ON_CLOSE",
+		"PREFETCH_BLOCKS_ON_OPEN", "IS_MOB", "MOB_THRESHOLD", "STORAGE_POLICY", "ENCRYPTION"}, f.Configuration)
 	b.WriteString("}")
 	return b.String()
 }
 
-// sortedPairs gives the known attributes first, in their order and with their
-// defaults, then the others by name.
-func sortedPairs(set map[string]string, known []attribute) []attribute {
-	var out []attribute
-	for _, k := range known {
-		if v, ok := set[k.name]; ok {
-			k.value = v
+// writePairs prints the attributes in HBase's form: those with defaults first,
+// set or not, then those of known names, then the rest as METADATA, then the
+// configuration.
+func writePairs(b *strings.Builder, set map[string]string, defaults []attribute, known []string, conf map[string]string) {
+	var parts []string
+	pair := func(name, value string) {
+		if name == "TTL" && value == "2147483647" {
+			value = "FOREVER"
 		}
-		out = append(out, k)
+		parts = append(parts, name+" => '"+value+"'")
 	}
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		if !slices.ContainsFunc(known, func(k attribute) bool { return k.name == name }) {
-			out = append(out, attribute{name, set[name]})
+	rest := maps.Clone(set)
+	for _, d := range defaults {
+		if v, ok := set[d.name]; ok {
+			d.value = v
+		}
+		pair(d.name, d.value)
+		delete(rest, d.name)
+	}
+	for _, name := range known {
+		if v, ok := set[name]; ok {
+			pair(name, v)
+			delete(rest, name)
 		}
 	}
-	return out
-}
-
-func writePairs(b *strings.Builder, pairs []attribute, conf map[string]string) {
-	for i, p := range pairs {
-		if i > 0 {
-			b.WriteString(", ")
+	for _, group := range []struct {
+		name  string
+		pairs map[string]string
+	}{{"METADATA", rest}, {"CONFIGURATION", conf}} {
+		if len(group.pairs) == 0 {
+			continue
 		}
-		v := p.value
-		if p.name == "TTL" && v == "2147483647" {
-			v = "FOREVER"
+		var inner []string
+		for _, k := range slices.Sorted(maps.Keys(group.pairs)) {
+			inner = append(inner, "'"+k+"' => '"+group.pairs[k]+"'")
 		}
-		b.WriteString(p.name + " => '" + v + "'")
+		parts = append(parts, group.name+" => {"+strings.Join(inner, ", ")+"}")
 	}
-	if len(conf) > 0 {
-		if len(pairs) > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("CONFIGURATION => {")
-		for i, k := range slices.Sorted(maps.Keys(conf)) {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString("'" + k + "' => '" + conf[k] + "'")
-		}
-		b.WriteString("}")
-	}
+	b.WriteString(strings.Join(parts, ", "))
 }
 
 // check refuses what no server would take.
@@ -347,6 +356,24 @@ func (f *FamilyDescriptor) toProto() *pb.ColumnFamilySchema {
 		Attributes:    attributesToProto(sortedPairs(f.Attributes, familyDefaults())),
 		Configuration: configurationToProto(f.Configuration),
 	}
+}
+
+// sortedPairs gives the attributes with defaults first, set or not, then the
+// others by name.
+func sortedPairs(set map[string]string, defaults []attribute) []attribute {
+	var out []attribute
+	for _, d := range defaults {
+		if v, ok := set[d.name]; ok {
+			d.value = v
+		}
+		out = append(out, d)
+	}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if !slices.ContainsFunc(defaults, func(d attribute) bool { return d.name == name }) {
+			out = append(out, attribute{name, set[name]})
+		}
+	}
+	return out
 }
 
 func attributesToProto(pairs []attribute) []*pb.BytesBytesPair {
