@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
@@ -130,4 +131,22 @@ func BenchmarkCalls(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkBareCall is BenchmarkLoneCall without the session: what rpc alone
+// costs against the same server.
+func BenchmarkBareCall(b *testing.B) {
+	c, err := rpc.Dial(b.Context(), rpc.Config{Addr: echo(b), Service: ClientService, EffectiveUser: "u"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	call := rpc.Call{Method: "Get", Param: &pb.GetRequest{Region: metaSpecifier(), Get: &pb.Get{Row: []byte("row")}}}
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.Do(ctx, &call); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
