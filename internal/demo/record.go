@@ -169,15 +169,15 @@ func (r *recorder) view(now time.Time) view {
 // histogram counts durations in buckets that grow by about 4 %, from 1 us to
 // beyond an hour: enough for percentiles of a demo, and small enough to copy.
 type histogram struct {
-	count  [560]uint32
-	total  int
-	longst time.Duration
+	count   [560]uint32
+	total   int
+	longest time.Duration
 }
 
 func (h *histogram) add(d time.Duration) {
 	h.count[h.index(d)]++
 	h.total++
-	h.longst = max(h.longst, d)
+	h.longest = max(h.longest, d)
 }
 
 // index is 16 sub-buckets per power of two of microseconds.
@@ -213,5 +213,5 @@ func (h *histogram) quantile(q float64) time.Duration {
 			return h.value(i)
 		}
 	}
-	return h.longst
+	return h.longest
 }

@@ -71,7 +71,7 @@ func (v *Verdict) fill(s view) {
 	v.ByKind = map[string]Sum{}
 	for k := range kinds {
 		h := &s.Latencies[k]
-		v.ByKind[k.String()] = Sum{s.Done[k], ms(h.quantile(0.50)), ms(h.quantile(0.99)), ms(h.longst)}
+		v.ByKind[k.String()] = Sum{s.Done[k], ms(h.quantile(0.50)), ms(h.quantile(0.99)), ms(h.longest)}
 		v.Operations += s.Done[k]
 	}
 	v.Operations += s.Failed

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-hbase/holdfast/minihbase"
+)
+
+// run executes the command line and gives what it prints and its exit code.
+func run(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	root := newRoot()
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	root.SetArgs(args)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), exitCode(err)
+}
+
+func TestExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	for _, tc := range []struct {
+		args string
+		code int
+	}{
+		{"version", exitOK},
+		{"version -o json", exitOK},
+		{"version -o xml", exitUsage},
+		{"nonsense", exitUsage},
+		{"up --nonsense", exitUsage},
+		{"up --in-memory --dir " + dir, exitUsage},
+		{"up --in-memory --thrift-port 9090", exitUsage},
+		{"demo --seconds 1", exitUsage},
+		{"route explain onlyone", exitUsage},
+		{"ctl slow 0 fast", exitUsage},
+		{"ctl --control 127.0.0.1:1 status", exitNo},
+		{"shell hbase://127.0.0.1:1/hbase?operation-timeout=200ms -n -e list", exitNo},
+		{"shell nonsense://x -e list", exitNo},
+	} {
+		if _, code := run(t, strings.Fields(tc.args)...); code != tc.code {
+			t.Errorf("holdfast %s: exit code %d, want %d", tc.args, code, tc.code)
+		}
+	}
+}
+
+// TestHelpTeaches: every command says what it is for, and those that take
+// arguments show how.
+func TestHelpTeaches(t *testing.T) {
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Short == "" {
+			t.Errorf("%s has no description", c.CommandPath())
+		}
+		for _, s := range c.Commands() {
+			walk(s)
+		}
+	}
+	walk(newRoot())
+}
+
+// TestUp starts the cluster as the command does and uses every other command
+// on it.
+func TestUp(t *testing.T) {
+	ready := filepath.Join(t.TempDir(), "ready.json")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		root := newRoot()
+		root.SetOut(&bytes.Buffer{})
+		root.SetArgs([]string{"up", "--in-memory", "--zk-port", "0", "--master-port", "0", "--rs-port", "0", "--control-port", "0", "--ready-file", ready})
+		done <- root.ExecuteContext(ctx)
+	}()
+	var r readyFile
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if b, err := os.ReadFile(ready); err == nil {
+			if err := json.Unmarshal(b, &r); err != nil {
+				t.Fatalf("ready file %s: %v", b, err)
+			}
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("not ready after 20 s")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if r.PID != os.Getpid() || len(r.RegionServers) != 3 || r.Thrift != "" || !strings.HasPrefix(r.Address, "hbase://127.0.0.1:") {
+		t.Errorf("ready file %+v", r)
+	}
+	for _, tc := range []struct{ args, want string }{
+		{"shell " + r.Address + " -n -e create|'t','f' -e put|'t','r\\x01','f:q','v' -e scan|'t'", "1 row(s)"},
+		{"route explain " + r.Address + " t r", "learned"},
+		{"route explain " + r.Address + " t r -o json", `"rowExists": false`},
+		{"config " + r.Address, "operation-timeout"},
+		{"ctl --control " + r.Control + " status", "running"},
+		{"ctl --control " + r.Control + " move t r --to 1", "127.0.0.1"},
+		{"ctl --control " + r.Control + " split t r --at m", "done"},
+		{"ctl --control " + r.Control + " regions t -o json", `"start": "m"`},
+		{"ctl --control " + r.Control + " kill 0", "done"},
+		{"ctl --control " + r.Control + " start 0", "done"},
+		{"ctl --control " + r.Control + " rule add --method Get --action delay --delay 1ms --times 1", `"id"`},
+		{"ctl --control " + r.Control + " rule list", "delay"},
+		{"ctl --control " + r.Control + " log --kind cluster", "kill"},
+		{"ctl --control " + r.Control + " clock", "now"},
+		{"ctl --control " + r.Control + " reset", "done"},
+	} {
+		args := strings.Fields(tc.args)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "|", " ")
+		}
+		out, code := run(t, args...)
+		if code != exitOK || !strings.Contains(out, tc.want) {
+			t.Errorf("holdfast %s: exit code %d, printed\n%s\nwant %q in it", tc.args, code, out, tc.want)
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("up ended with %v", err)
+	}
+	if _, err := os.Stat(ready); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the ready file is still there: %v", err)
+	}
+}
+
+// TestUpRefuses: what cannot start says why, at once.
+func TestUpRefuses(t *testing.T) {
+	dir := t.TempDir()
+	c, err := minihbase.Start(t.Context(), minihbase.Options{Dir: dir, ControlPort: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ports := []string{"--zk-port", "0", "--master-port", "0", "--rs-port", "0", "--control-port", "0"}
+	if _, code := run(t, append([]string{"up", "--dir", dir}, ports...)...); code != exitNo {
+		t.Errorf("a second process on one folder: exit code %d", code)
+	}
+	if _, code := run(t, append([]string{"up", "--in-memory", "--servers", "-1"}, ports...)...); code != exitNo {
+		t.Errorf("-1 servers: exit code %d", code)
+	}
+}
