@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-hbase/holdfast/hbase"
 )
 
-// Example is the README's client example, word for word; TestReadme compares
+// Example_readme is the README's client example, word for word; TestReadme compares
 // the two.
-func Example() {
+func Example_readme() {
 	example := func(ctx context.Context) error {
 		client, err := hbase.Open(ctx, "hbase://zk1:2181,zk2:2181/hbase")
 		if err != nil {
