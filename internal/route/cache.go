@@ -116,8 +116,8 @@ type table struct {
 
 	pub     sync.Mutex // writers of root
 	rewinds map[[16]byte]rewind
-	sums    map[*root]uint64 // invariants tag only
-	cursor  int              // of eviction: next chunk
+	checks  tableChecks
+	cursor  int // of eviction: next chunk
 
 	// Under cache.mu:
 	wants    []*waiter // in a gap of the index, sorted by position

@@ -64,7 +64,7 @@ func (c *Cache) Stats() Stats {
 			}
 		}
 		for _, q := range t.repairs {
-			s.Waiters += len(q.waiters)
+			s.Waiters += q.present()
 			if q.gated() {
 				s.Gates++
 			}
@@ -155,7 +155,7 @@ func (c *Cache) Explain(table meta.TableName, row []byte) Explanation {
 		e.Why = "its server went down after this was learned"
 	}
 	if q := t.repairs[r]; q != nil {
-		e.Gate = &GateInfo{Since: now.Sub(q.since), Attempts: q.attempts, Waiters: len(q.waiters), Last: q.last}
+		e.Gate = &GateInfo{Since: now.Sub(q.since), Attempts: q.attempts, Waiters: q.present(), Last: q.last}
 		if q.place == isDelayed {
 			e.Gate.NextRead = max(q.due.Sub(now), 0)
 		}

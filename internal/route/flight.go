@@ -492,6 +492,7 @@ func (c *Cache) settle(t *table, added, removed []*Route, now time.Time) (done [
 			continue
 		}
 		c.drop(q)
+		q.compact()
 		ws := q.waiters
 		q.waiters = nil
 		for _, w := range ws {
@@ -500,6 +501,7 @@ func (c *Cache) settle(t *table, added, removed []*Route, now time.Time) (done [
 		if q.gated() && len(ws) > firstWave {
 			for _, w := range ws {
 				checkOwner(w, true)
+				w.repair = nil
 			}
 			c.waves = append(c.waves, &wave{waiters: ws, size: firstWave, due: now})
 			continue

@@ -9,6 +9,12 @@ import (
 	"unsafe"
 )
 
+// tableChecks remembers what the published root looked like.
+type tableChecks struct{ sums map[*root]uint64 }
+
+// waiterChecks remembers whether the waiter has an owner.
+type waiterChecks struct{ owned bool }
+
 // assertf ends the program: what follows a broken invariant is not worth
 // running.
 func assertf(ok bool, format string, args ...any) {
@@ -21,7 +27,7 @@ func assertf(ok bool, format string, args ...any) {
 // with the keys, and the root published before has not changed (I2). Under
 // t.pub.
 func checkRoot(t *table, old, next *root) {
-	if sum, ok := t.sums[old]; ok {
+	if sum, ok := t.checks.sums[old]; ok {
 		assertf(sum == sumOf(old), "a published root of %s has changed", t.text)
 	}
 	n := 0
@@ -41,7 +47,7 @@ func checkRoot(t *table, old, next *root) {
 		}
 	}
 	assertf(n == next.n, "root counts %d routes, has %d", next.n, n)
-	t.sums = map[*root]uint64{next: sumOf(next)}
+	t.checks.sums = map[*root]uint64{next: sumOf(next)}
 }
 
 var seed = maphash.MakeSeed()
@@ -67,8 +73,8 @@ func sumOf(r *root) uint64 {
 // checkOwner: a waiter gets an owner only when it has none (I4). Under
 // cache.mu.
 func checkOwner(w *waiter, owned bool) {
-	assertf(w.owned != owned, "waiter for %q: owned %t twice", w.pos.key, owned)
-	w.owned = owned
+	assertf(w.checks.owned != owned, "waiter for %q: owned %t twice", w.pos.key, owned)
+	w.checks.owned = owned
 }
 
 // checkFlights: no more flights than allowed (I5). Under cache.mu.

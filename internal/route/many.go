@@ -137,7 +137,6 @@ func (c *Cache) locateSome(ctx context.Context, name meta.TableName, rows [][]by
 		// waiters. The first three hold for all that is left.
 		i := missing[k]
 		errs[i] = c.locateError(ctx, name, position{key: rows[i]}, began, failed, nil)
-		k++
 	}
 
 	// What has become known serves the rest too.

@@ -20,6 +20,7 @@ type repair struct {
 	table    *table
 	route    *Route
 	waiters  []*waiter
+	left     int       // of them, so many have left
 	attempts int       // answers that did not cure it
 	failures int       // reads that failed in a row
 	since    time.Time // of the first
@@ -45,7 +46,11 @@ func (q *repair) gated() bool { return q.attempts > 0 }
 // compact forgets the waiters who left.
 func (q *repair) compact() {
 	q.waiters = slices.DeleteFunc(q.waiters, func(w *waiter) bool { return w.gone })
+	q.left = 0
 }
+
+// present is the number of waiters who have not left.
+func (q *repair) present() int { return len(q.waiters) - q.left }
 
 const (
 	// repairBatch is the number of regions read in one go. A row of meta has

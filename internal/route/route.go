@@ -198,11 +198,6 @@ func (r *Route) idle(now uint32) uint32 {
 // sameRegion says whether both are beliefs about one region.
 func (r *Route) sameRegion(o *Route) bool { return r.id == o.id && r.encoded == o.encoded }
 
-// sameBelief says whether both tell the same about one region.
-func (r *Route) sameBelief(o *Route) bool {
-	return r.sameRegion(o) && r.server == o.server && r.openSeq == o.openSeq
-}
-
 // String is for traces and errors.
 func (r *Route) String() string {
 	server := "no server"

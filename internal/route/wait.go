@@ -98,15 +98,16 @@ type waiter struct {
 	pos    position
 	table  *table
 	walk   *ahead    // nil unless the caller is going to walk on
+	repair *repair   // that owns it, if one does
 	flight *flight   // that was sent for it
 	after  time.Time // not to be served before
 	holes  int       // answers that left its row out
 	alone  bool      // read exactly its region next, no page
 	behind bool      // a page forwards ended before its row
 	gone   bool      // the caller has left
-	owned  bool      // invariants tag only
-	fails  int       // reads that failed, or did not help
-	last   error     // last trouble
+	checks waiterChecks
+	fails  int   // reads that failed, or did not help
+	last   error // last trouble
 
 	done  chan struct{} // closed when route or err is set
 	route *Route
@@ -201,7 +202,7 @@ func (c *Cache) joinLocked(ctx context.Context, name meta.TableName, p position,
 		return nil, nil, ErrTableNotFound
 	}
 	if covered {
-		if q := t.repairs[r]; q != nil && q.gated() && len(q.waiters) >= c.cfg.GateWaiters {
+		if q := t.repairs[r]; q != nil && q.gated() && q.present() >= c.cfg.GateWaiters {
 			return nil, nil, &unavailable{since: q.since, last: q.last, after: time.Until(q.due)}
 		}
 	}
@@ -220,8 +221,10 @@ func (c *Cache) put(w *waiter, r *Route, covered bool, now time.Time) {
 	if covered {
 		q := c.repairOf(r, now)
 		q.waiters = append(q.waiters, w)
+		w.repair = q
 		return
 	}
+	w.repair = nil
 	t.fresh = append(t.fresh, w)
 }
 
@@ -259,11 +262,12 @@ func (c *Cache) leave(w *waiter) bool {
 	// The owner forgets it the next time it goes through its waiters; nobody
 	// else is concerned.
 	w.gone = true
-	if r := w.table.root.Load().find(w.pos); r != nil {
-		if q := w.table.repairs[r]; q != nil {
-			if w.last == nil {
-				w.last = q.last
-			}
+	if q := w.repair; q != nil {
+		if w.last == nil {
+			w.last = q.last
+		}
+		// When half of its waiters have left, the repair counts anew.
+		if q.left++; 2*q.left > len(q.waiters) {
 			q.compact()
 		}
 	}
