@@ -97,6 +97,22 @@ type Tx struct {
 	State
 	now     int64
 	changes []Change
+	counted bool // held is this transaction's own copy
+}
+
+// count adds n to the regions of the server that holds r.
+func (tx *Tx) count(r *Region, n int) {
+	if r == nil || r.Parent() || r.Target.IsZero() {
+		return
+	}
+	if !tx.counted {
+		held := make(map[meta.ServerName]int, len(tx.held)+1)
+		maps.Copy(held, tx.held)
+		tx.held, tx.counted = held, true
+	}
+	if tx.held[r.Target] += n; tx.held[r.Target] == 0 {
+		delete(tx.held, r.Target)
+	}
 }
 
 // Now is the time of the transaction, in milliseconds.
@@ -125,11 +141,13 @@ func (tx *Tx) DeleteTable(t *Table) {
 // PutRegion adds or replaces a region. Changes of the assignment alone are
 // published but not written to the store.
 func (tx *Tx) PutRegion(r *Region) {
+	old := tx.Region(r.Encoded)
+	tx.count(old, -1)
+	tx.count(r, 1)
 	if r.Info.Table == meta.MetaTable {
 		tx.meta = r
 		return
 	}
-	old := tx.Region(r.Encoded)
 	tx.regions = tx.regions.set(r)
 	tx.encoded = tx.encoded.set(r)
 	if old == nil || durablyDifferent(old, r) {
@@ -139,6 +157,7 @@ func (tx *Tx) PutRegion(r *Region) {
 
 // DeleteRegion takes a region away.
 func (tx *Tx) DeleteRegion(r *Region) {
+	tx.count(tx.Region(r.Encoded), -1)
 	tx.regions = tx.regions.remove(r)
 	tx.encoded = tx.encoded.remove(r)
 	tx.drop(regionKey(r))

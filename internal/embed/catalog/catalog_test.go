@@ -287,6 +287,47 @@ func TestUpdateIsAtomic(t *testing.T) {
 	}
 }
 
+// The counts by server follow every kind of change.
+func TestHeld(t *testing.T) {
+	now := int64(1)
+	c := open(t, &memKV{}, &now)
+	addTable(t, c, "t", "a", "b", "c")
+	a, b := meta.ServerName{Host: "a", Port: 1, StartCode: 1}, meta.ServerName{Host: "b", Port: 1, StartCode: 1}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		all := slices.Collect(c.State().AllRegions())
+		r := *all[rnd.IntN(len(all))]
+		before := c.State()
+		wasA := before.Held(a)
+		_ = c.Update(func(tx *Tx) error {
+			switch {
+			case rnd.IntN(10) == 0 && r.Info.Table.Qualifier == "t" && len(all) > 4:
+				tx.DeleteRegion(&r)
+			case rnd.IntN(10) == 0:
+				r.Info.Split, r.State = true, pb.RegionState_SPLIT
+				tx.PutRegion(&r)
+			default:
+				r.Info.Split, r.State = false, pb.RegionState_OPEN
+				r.Target = []meta.ServerName{{}, a, b}[rnd.IntN(3)]
+				tx.PutRegion(&r)
+			}
+			return nil
+		})
+		want := map[meta.ServerName]int{}
+		for r := range c.State().AllRegions() {
+			if !r.Parent() && !r.Target.IsZero() {
+				want[r.Target]++
+			}
+		}
+		if c.State().Held(a) != want[a] || c.State().Held(b) != want[b] || len(c.State().held) != len(want) {
+			t.Fatalf("counted %v, want %v", c.State().held, want)
+		}
+		if before.Held(a) != wasA {
+			t.Fatal("an older picture changed")
+		}
+	}
+}
+
 func TestRegionRow(t *testing.T) {
 	srv := meta.ServerName{Host: "127.0.0.1", Port: 16020, StartCode: 1700000000001}
 	target := meta.ServerName{Host: "127.0.0.1", Port: 16021, StartCode: 1700000000002}

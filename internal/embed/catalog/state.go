@@ -22,7 +22,13 @@ type State struct {
 	snapshots  tree[*Snapshot]
 	meta       *Region
 	settings   map[string]string // copied on write: a handful of entries
+	// held counts the regions by the server that holds or opens them; copied on
+	// write: as many entries as servers.
+	held map[meta.ServerName]int
 }
+
+// Held is how many regions a server holds or opens, hbase:meta's included.
+func (s *State) Held(server meta.ServerName) int { return s.held[server] }
 
 func emptyState() *State {
 	return &State{

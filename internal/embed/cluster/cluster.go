@@ -38,6 +38,7 @@ type Cluster struct {
 	rules      *chaos.Engine
 	events     *eventlog.Log
 	zk         *zkserver.Server
+	zkPort     *reservation
 
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
@@ -181,10 +182,11 @@ func (c *Cluster) startZooKeeper() error {
 	if err != nil {
 		return fmt.Errorf("znodes: %w", err)
 	}
-	l, err := c.opts.listen(c.opts.ZooKeeperPort)
+	l, kept, err := c.opts.bind(c.opts.ZooKeeperPort)
 	if err != nil {
 		return fmt.Errorf("zookeeper: %w", err)
 	}
+	c.zkPort = kept
 	c.zk, err = zkserver.Start(zkserver.Config{
 		Listeners: []net.Listener{l}, Now: c.clock.Now, TickTime: c.opts.ZooKeeperTick,
 		// Clients that saw a later transaction than the server knows are
@@ -270,6 +272,7 @@ func (c *Cluster) Close() error {
 		if c.zk != nil {
 			errs = append(errs, c.zk.Close())
 		}
+		c.zkPort.release()
 		if c.store != nil {
 			errs = append(errs, c.store.Close())
 		}

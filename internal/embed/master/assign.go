@@ -47,21 +47,10 @@ func (m *Master) eligible(s *catalog.State, t *catalog.Table) []host.RegionServe
 	return in
 }
 
-// loads counts regions by server.
-func loads(s *catalog.State) map[meta.ServerName]int {
-	n := map[meta.ServerName]int{}
-	for r := range s.AllRegions() {
-		if !r.Parent() && !r.Target.IsZero() {
-			n[r.Target]++
-		}
-	}
-	return n
-}
-
 // byLoad sorts servers by the regions they hold, fewest first.
-func byLoad(servers []host.RegionServer, n map[meta.ServerName]int) []host.RegionServer {
+func byLoad(s *catalog.State, servers []host.RegionServer) []host.RegionServer {
 	out := slices.Clone(servers)
-	slices.SortStableFunc(out, func(a, b host.RegionServer) int { return n[a.Name()] - n[b.Name()] })
+	slices.SortStableFunc(out, func(a, b host.RegionServer) int { return s.Held(a.Name()) - s.Held(b.Name()) })
 	return out
 }
 
@@ -120,7 +109,7 @@ func (m *Master) place(ctx context.Context, t *catalog.Table, regions []*catalog
 				return nil, ctx.Err()
 			}
 		}
-		servers = byLoad(servers, loads(s))
+		servers = byLoad(s, servers)
 		out := make([]placement, len(regions))
 		for i, r := range regions {
 			out[i] = placement{region: r, server: servers[i%len(servers)], seq: m.nextSeq()}
@@ -379,7 +368,7 @@ func (m *Master) destination(s *catalog.State, t *catalog.Table, r *catalog.Regi
 		if len(servers) == 0 {
 			return nil, nil
 		}
-		return byLoad(servers, loads(s))[0], nil
+		return byLoad(s, servers)[0], nil
 	}
 	if to == r.Server {
 		return nil, nil

@@ -179,14 +179,12 @@ func (m *Master) settle(ctx context.Context, name meta.TableName) error {
 	if len(servers) == 0 {
 		return nil
 	}
-	n := loads(s)
 	var errs []error
 	for r := range s.RegionsOf(name) {
 		if r.State != pb.RegionState_OPEN || slices.ContainsFunc(servers, func(rs host.RegionServer) bool { return rs.Name() == r.Server }) {
 			continue
 		}
-		dst := byLoad(servers, n)[0]
-		n[dst.Name()]++
+		dst := byLoad(m.state(), servers)[0]
 		if err := m.move(ctx, t, r, dst); err != nil {
 			errs = append(errs, err)
 		}
