@@ -29,7 +29,9 @@ type fakeCluster struct {
 	mu      sync.Mutex
 	servers map[string]*fakeServer // by host:port
 	regions []*fakeRegion
-	meta    *fakeServer // who holds hbase:meta
+	byName  map[string]*fakeRegion
+	sorted  []*fakeRegion // in meta's order
+	meta    *fakeServer   // who holds hbase:meta
 	master  *fakeServer
 	log     []logged
 	// answer, if set, is asked first; nil means the usual answer.
@@ -42,6 +44,7 @@ type fakeCluster struct {
 
 type fakeRegion struct {
 	meta.Region
+	name  []byte
 	on    *fakeServer
 	seq   int64
 	moved map[*fakeServer]wire.MovedTo // what former holders say
@@ -91,7 +94,7 @@ type reply struct {
 func newFake(t *testing.T, servers int) *fakeCluster {
 	c := &fakeCluster{
 		t: t, servers: map[string]*fakeServer{}, states: map[string]pb.TableState_State{},
-		blocks: map[string]bool{}, nonces: map[uint64]bool{}, dials: map[string]int{},
+		blocks: map[string]bool{}, byName: map[string]*fakeRegion{}, nonces: map[uint64]bool{}, dials: map[string]int{},
 	}
 	for i := range servers {
 		c.start(meta.ServerName{Host: "rs" + strconv.Itoa(i+1), Port: 16020, StartCode: 100})
@@ -154,8 +157,11 @@ func (c *fakeCluster) table(name string, cuts ...string) meta.TableName {
 			}
 			n = 0
 		}
+		r.name = r.Name()
 		c.mu.Lock()
 		c.regions = append(c.regions, r)
+		c.byName[string(r.name)] = r
+		c.sorted = nil
 		c.mu.Unlock()
 	}
 	return table
@@ -454,10 +460,7 @@ func cellsOf(list ...cells.Cell) []byte {
 
 // hosted finds the region a server is asked for, or HBase's exception.
 func (c *fakeCluster) hosted(s *fakeServer, name, row []byte) (*fakeRegion, *wire.RemoteError) {
-	for _, r := range c.regions {
-		if !bytes.Equal(r.Name(), name) {
-			continue
-		}
+	if r := c.byName[string(name)]; r != nil {
 		if r.on == s && !r.unassigned && !r.Split {
 			if row != nil && !r.Contains(row) {
 				return nil, wire.NewRemoteError(wire.ClassWrongRegion, string(row))
@@ -528,8 +531,11 @@ func (c *fakeCluster) multi(q *query) *reply {
 
 // readMeta serves hbase:meta.
 func (c *fakeCluster) readMeta(q *query) *reply {
-	sorted := slices.Clone(c.regions)
-	slices.SortFunc(sorted, func(a, b *fakeRegion) int { return meta.CompareRows(a.Name(), b.Name()) })
+	if len(c.sorted) != len(c.regions) {
+		c.sorted = slices.Clone(c.regions)
+		slices.SortFunc(c.sorted, func(a, b *fakeRegion) int { return meta.CompareRows(a.name, b.name) })
+	}
+	sorted := c.sorted
 	switch q.method {
 	case "Scan":
 		var m pb.ScanRequest
@@ -544,12 +550,13 @@ func (c *fakeCluster) readMeta(q *query) *reply {
 		}
 		s := m.Scan
 		if s.GetReversed() {
+			sorted = slices.Clone(sorted)
 			slices.Reverse(sorted)
 		}
 		resp := &pb.ScanResponse{MoreResults: new(false)}
 		var block []byte
 		for _, r := range sorted {
-			from, to := meta.CompareRows(r.Name(), s.StartRow), meta.CompareRows(r.Name(), s.StopRow)
+			from, to := meta.CompareRows(r.name, s.StartRow), meta.CompareRows(r.name, s.StopRow)
 			if s.GetReversed() {
 				from, to = -from, -to
 			}
@@ -573,12 +580,10 @@ func (c *fakeCluster) readMeta(q *query) *reply {
 		var out []cells.Cell
 		for _, a := range m.RegionAction[0].Action {
 			roe := &pb.ResultOrException{Index: a.Index, Result: &pb.Result{}}
-			for _, r := range sorted {
-				if bytes.Equal(r.Name(), a.Get.Row) {
-					row := r.metaCells()
-					out = append(out, row...)
-					roe.Result.AssociatedCellCount = new(int32(len(row)))
-				}
+			if r := c.byName[string(a.Get.Row)]; r != nil {
+				row := r.metaCells()
+				out = append(out, row...)
+				roe.Result.AssociatedCellCount = new(int32(len(row)))
 			}
 			res.ResultOrException = append(res.ResultOrException, roe)
 		}
@@ -600,7 +605,7 @@ func (c *fakeCluster) readMeta(q *query) *reply {
 }
 
 func (r *fakeRegion) metaCells() []cells.Cell {
-	row := r.Name()
+	row := r.name
 	cell := func(q string, v []byte) cells.Cell {
 		return cells.Cell{Row: row, Family: []byte("info"), Qualifier: []byte(q), Timestamp: 1, Type: cells.Put, Value: v}
 	}

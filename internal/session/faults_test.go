@@ -698,3 +698,40 @@ func TestStoppingServer(t *testing.T) {
 		}
 	})
 }
+
+func TestDeadServerWithManyRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const regions = 3000
+		c := newFake(t, 3)
+		var cuts []string
+		for i := 1; i < regions; i++ {
+			cuts = append(cuts, fmt.Sprintf("%04d", i))
+		}
+		table := c.table("t", cuts...)
+		for _, r := range c.regions {
+			r.on = c.server(2)
+		}
+		core := c.open()
+		all := func() {
+			var wg sync.WaitGroup
+			for i := range regions {
+				wg.Go(func() {
+					if _, _, err := get(t.Context(), core, table, fmt.Sprintf("%04d", i)); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+		all()
+		c.server(2).kill()
+		for _, r := range c.regions {
+			c.move(r, c.server(3), false)
+		}
+		c.forgetLog()
+		all()
+		if n := c.metaReads(); n > 17 {
+			t.Errorf("%d meta reads for %d regions of a dead server: %d scans, %d multi-gets", n, regions, c.calls("Scan", "hbase:meta"), c.calls("Multi", "hbase:meta"))
+		}
+	})
+}
