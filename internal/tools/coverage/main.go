@@ -51,10 +51,13 @@ truncate_preserve unassign update_all_config update_config update_peer_config us
 var shown = []string{"ClientService", "AdminService", "MasterService", "ClientMetaService", "RSGroupAdminService",
 	"MultiRowMutationService", "AggregateService", "AccessControlService", "VisibilityLabelsService", "RegionServerStatusService", "LockService", "HbckService"}
 
+//go:generate go run . -root ../../.. -o ../../../docs/coverage.md
+
 func main() {
+	root := flag.String("root", ".", "the repository")
 	out := flag.String("o", "docs/coverage.md", "the page to write")
 	flag.Parse()
-	page, err := render(".")
+	page, err := render(*root)
 	if err == nil {
 		err = os.WriteFile(*out, []byte(page), 0o644)
 	}
@@ -98,11 +101,11 @@ a method it does not know; nothing is accepted and ignored silently.
 		served := 0
 		for i := range s.Methods().Len() {
 			m := string(s.Methods().Get(i).Name())
-			inServer, inClient := server[m], client[m]
-			if inServer {
+			state := server[m]
+			if state == stands {
 				served++
 			}
-			rows = append(rows, fmt.Sprintf("| %s | %s | %s |", m, mark(inServer), mark(inClient)))
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s |", m, state, client[m]))
 		}
 		fmt.Fprintf(&b, "## %s: %d of %d methods served\n\n| method | server | client |\n|---|---|---|\n%s\n\n", name, served, len(rows), strings.Join(rows, "\n"))
 	}
@@ -130,17 +133,23 @@ Thrift 1, Thrift 2 and REST: not there yet.
 	return b.String(), nil
 }
 
-func mark(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return ""
-}
+// state of a name: how it stands in the sources.
+type state int
+
+const (
+	absent  state = iota
+	refused       // served, but only to say why not
+	stands
+)
+
+func (s state) String() string { return [...]string{"", "refused", "yes"}[s] }
 
 // literals collects the string literals of the folders' non-test sources; a
-// method is used or served where its exact name stands as a literal.
-func literals(root string, folders ...string) (map[string]bool, error) {
-	found := map[string]bool{}
+// method is used or served where its exact name stands as a literal. If it
+// stands beside a function that does nothing but return an error, it is
+// refused.
+func literals(root string, folders ...string) (map[string]state, error) {
+	found := map[string]state{}
 	for _, folder := range folders {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -151,9 +160,15 @@ func literals(root string, folders ...string) (map[string]bool, error) {
 				return err
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
-				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					if s, err := strconv.Unquote(lit.Value); err == nil {
-						found[s] = true
+				switch n := n.(type) {
+				case *ast.CallExpr:
+					if name, ok := refusal(n); ok {
+						found[name] = max(found[name], refused)
+						return false
+					}
+				case *ast.BasicLit:
+					if s, ok := text(n); ok {
+						found[s] = stands
 					}
 				}
 				return true
@@ -165,4 +180,34 @@ func literals(root string, folders ...string) (map[string]bool, error) {
 		}
 	}
 	return found, nil
+}
+
+func text(e ast.Expr) (string, bool) {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return "", false
+	}
+	s, err := strconv.Unquote(lit.Value)
+	return s, err == nil
+}
+
+// refusal recognises handle(service, "Method", func(...) { return nil, err() }).
+func refusal(call *ast.CallExpr) (method string, ok bool) {
+	if len(call.Args) < 3 {
+		return "", false
+	}
+	method, ok = text(call.Args[1])
+	if !ok {
+		return "", false
+	}
+	f, ok := call.Args[2].(*ast.FuncLit)
+	if !ok || len(f.Body.List) != 1 {
+		return "", false
+	}
+	ret, ok := f.Body.List[0].(*ast.ReturnStmt)
+	if !ok || len(ret.Results) != 2 {
+		return "", false
+	}
+	first, ok := ret.Results[0].(*ast.Ident)
+	return method, ok && first.Name == "nil"
 }

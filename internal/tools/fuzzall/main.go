@@ -16,7 +16,7 @@ var target = regexp.MustCompile(`^Fuzz\w+$`)
 
 func main() {
 	each := flag.Duration("time", 3*time.Second, "how long each target runs")
-	only := flag.String("run", "", "only targets whose package/name matches this expression")
+	only := flag.String("run", "", "only packages whose folder matches this expression")
 	flag.Parse()
 	if err := run(*each, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "fuzzall:", err)
@@ -29,7 +29,8 @@ func run(each time.Duration, only string) error {
 	if err != nil {
 		return err
 	}
-	// Only packages whose test files hold a target are built at all.
+	// Only packages whose test files hold a target are built at all, and a
+	// build for fuzzing instruments everything below it: choose with -run.
 	out, err := exec.Command("grep", "-rlE", "--include=*_test.go", `^func Fuzz`, ".").Output()
 	if err != nil {
 		return fmt.Errorf("no fuzz target found: %w", err)
@@ -42,12 +43,15 @@ func run(each time.Duration, only string) error {
 			continue
 		}
 		seen[pkg] = true
+		if !match.MatchString(pkg) {
+			continue
+		}
 		list, err := exec.Command("go", "test", "-list", "^Fuzz", pkg).Output()
 		if err != nil {
 			return fmt.Errorf("%s: %w", pkg, err)
 		}
 		for _, name := range strings.Fields(string(list)) {
-			if !target.MatchString(name) || !match.MatchString(pkg+"/"+name) {
+			if !target.MatchString(name)  {
 				continue
 			}
 			cmd := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+name+"$", "-fuzztime", each.String(), pkg)
