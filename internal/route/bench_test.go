@@ -84,9 +84,9 @@ func BenchmarkPublish(b *testing.B) {
 	for _, n := range sizes {
 		_, tab := loaded(b, n, 1000)
 		rng := rand.New(rand.NewPCG(1, 2))
+		seq := int64(10)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
-			seq := int64(10)
 			for b.Loop() {
 				seq++
 				l := meta.Location{Region: regionOf(tbl, rng.IntN(n), n), Server: server(int(seq % 100)), SeqNum: seq, State: "OPEN"}

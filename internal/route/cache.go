@@ -218,8 +218,14 @@ func (c *Cache) Lookup(table meta.TableName, row []byte) *Route {
 	if t == nil {
 		return nil
 	}
-	r := t.root.Load().floor(row)
-	if r == nil || !r.endsAfter(row) || !r.Valid() {
+	idx := t.root.Load()
+	r := idx.guess(row)
+	if r == nil {
+		if r = idx.floor(row); r == nil || !r.endsAfter(row) {
+			return nil
+		}
+	}
+	if !r.Valid() {
 		return nil
 	}
 	r.touch(c.now.Load())

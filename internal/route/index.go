@@ -203,6 +203,40 @@ func (r *root) floor(row []byte) *Route {
 	return c.routes[c.floor(row)]
 }
 
+// guess gives the route that holds row, if it is where the heads alone say:
+// they are compared as if row had the prefix, and the one route found is then
+// asked whether it holds the row. That is the same answer, since no other
+// route can hold it, for the price of one cache miss less. nil means that
+// floor has to look.
+func (r *root) guess(row []byte) *Route {
+	i := r.heads.guess(row)
+	if i < 0 {
+		return nil
+	}
+	c := r.chunks[i]
+	if i = c.heads.guess(row); i < 0 {
+		return nil
+	}
+	if x := c.routes[i]; x.Contains(row) {
+		return x
+	}
+	return nil
+}
+
+// guess gives the last key whose head is at most that of row, -1 if there is
+// none.
+func (h *heads) guess(row []byte) int {
+	p := len(h.prefix)
+	if p > len(row) || len(h.head) == 0 {
+		return -1
+	}
+	x := head8(row[p:])
+	if x == ^uint64(0) {
+		return len(h.head) - 1
+	}
+	return lowerBound(h.head, x+1) - 1
+}
+
 // at is a place in a root: the i-th route of chunk ci. The place before the
 // first route is {0, -1}; the place after the last has i == len(routes).
 type at struct{ ci, i int }

@@ -185,6 +185,9 @@ func TestIndexAgainstModel(t *testing.T) {
 					if got, want := r.floor(row), m.floor(row); got != want {
 						t.Fatalf("step %d: floor of %q: %v, want %v", step, row, got, want)
 					}
+					if got, want := r.guess(row), m.floor(row); got != nil && (got != want || !got.Contains(row)) {
+						t.Fatalf("step %d: guess of %q: %v, want %v", step, row, got, want)
+					}
 					if got, want := r.find(position{key: row, before: true}), m.below(row); got != want {
 						t.Fatalf("step %d: below %q: %v, want %v", step, row, got, want)
 					}
