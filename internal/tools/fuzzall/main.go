@@ -51,7 +51,7 @@ func run(each time.Duration, only string) error {
 			return fmt.Errorf("%s: %w", pkg, err)
 		}
 		for _, name := range strings.Fields(string(list)) {
-			if !target.MatchString(name)  {
+			if !target.MatchString(name) {
 				continue
 			}
 			cmd := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+name+"$", "-fuzztime", each.String(), pkg)
