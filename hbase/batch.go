@@ -32,7 +32,10 @@ func (t *Table) batch(ctx context.Context, op string, ops []Op) Outcomes {
 			continue
 		}
 		o.Applied = done.Processed
-		o.Result = joinResults(done.Results)
+		var err error
+		if o.Result, err = t.reread(ctx, ops[at[i]], joinResults(done.Results), done.Attempts); err != nil {
+			o.Result, o.Err = nil, t.wrap(op, err)
+		}
 	}
 	return out
 }

@@ -101,7 +101,11 @@ func (c *mutateCall) run(ctx context.Context, t *Table, op string, m Mutation, c
 	if err != nil {
 		return nil, err
 	}
-	return resultOf(c.resp.Result, ans.Cells)
+	res, err := resultOf(c.resp.Result, ans.Cells)
+	if err != nil || cond != nil {
+		return res, err
+	}
+	return t.reread(ctx, m, res, ans.Attempts)
 }
 
 func (t *Table) mutate(ctx context.Context, op string, m Mutation) (*Result, error) {
