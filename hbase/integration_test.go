@@ -3,6 +3,7 @@ package hbase_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/holdfast-hbase/holdfast/hbase"
 	"github.com/holdfast-hbase/holdfast/internal/conformance"
@@ -25,8 +26,10 @@ func startCluster(t testing.TB) *minihbase.Cluster {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	conformance.Run(t, c.Address(), conformance.Options{
+		Load: time.Second,
 		Faults: conformance.Faults{
 			Kill: func(_ context.Context, server hbase.ServerName) error {
 				i, err := c.FindServer(server.String())

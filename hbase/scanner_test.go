@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,7 +50,7 @@ type fakeRegion struct {
 	left    [][]Cell
 	seq     uint64
 	mvcc    uint64
-	closed  bool
+	closed  atomic.Bool // also set by closings in the background
 	renewed int
 }
 
@@ -86,8 +87,8 @@ func (c *fakeCluster) open(ctx context.Context, o scanOpening) (scanRegion, *sca
 	if c.final != nil {
 		return nil, nil, c.final
 	}
-	if c.current != nil && !c.current.closed {
-		c.current.closed = true
+	if c.current != nil && !c.current.closed.Load() {
+		c.current.closed.Store(true)
 	}
 	if c.chance(c.fault / 3) {
 		c.shake()
@@ -197,23 +198,23 @@ func (r *fakeRegion) serve(reply *scanReply, limit int) {
 		reply.parts = append(reply.parts, part)
 		if limit > 0 && rowsDone == limit && !c.ignoreLimit {
 			reply.more = false
-			r.closed = true
+			r.closed.Store(true)
 			return
 		}
 	}
 	if len(r.left) == 0 && c.chance(70) {
 		reply.moreInRegion = false
-		r.closed = true
+		r.closed.Store(true)
 	} else if len(r.left) == 0 && len(reply.parts) == 0 {
 		reply.moreInRegion = false
-		r.closed = true
+		r.closed.Store(true)
 	}
 }
 
 func (r *fakeRegion) bounds() (start, end []byte) { return r.start, r.end }
 
 func (r *fakeRegion) check(what string, seq uint64) {
-	if r.closed || r.c.current != r {
+	if r.closed.Load() || r.c.current != r {
 		r.c.t.Errorf("%s on a scanner that is closed", what)
 	}
 	if seq != r.seq {
@@ -247,7 +248,7 @@ func (r *fakeRegion) renew(ctx context.Context, seq uint64) error {
 	return nil
 }
 
-func (r *fakeRegion) close(context.Context) { r.closed = true }
+func (r *fakeRegion) close(context.Context) { r.closed.Store(true) }
 
 func makeRows(rnd *rand.Rand, n, maxCells int, raw bool) [][]Cell {
 	rows := make([][]Cell, n)
@@ -314,7 +315,7 @@ func TestScanModel(t *testing.T) {
 			}
 			client := &Client{}
 			sc := startScanner(t.Context(), client, scan, c, time.Hour, 1<<30)
-			checkScanned(t, seed, c, sc, rnd)
+			checkScanned(t, seed, c, sc, rand.New(rand.NewPCG(uint64(seed), 2)))
 			client.bg.Wait()
 			midRow += c.midRow
 			lost += sc.Stats().Reopened
@@ -395,6 +396,7 @@ func TestScanLeaseIsRenewedForASlowCaller(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		if got := c.current.renewed; got != 10 && got != 9 {
 			t.Errorf("%d renewals in 5 minutes with a lease of 1, want one every 30 s", got)
 		}

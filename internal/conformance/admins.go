@@ -137,7 +137,7 @@ func (s *suite) schema(t *testing.T) {
 			t.Errorf("%s is %q, want %q", attr, got, want)
 		}
 	}
-	if text := d.String(); !strings.Contains(text, "{NAME => 'f', BLOOMFILTER => 'ROWCOL', IN_MEMORY => 'false', VERSIONS => '3'") || !strings.Contains(text, "TTL => 'FOREVER'") {
+	if text := d.String(); !strings.Contains(text, "{NAME => 'f', VERSIONS => '3', KEEP_DELETED_CELLS => 'FALSE'") || !strings.Contains(text, "TTL => 'FOREVER'") {
 		t.Errorf("printed: %s", text)
 	}
 	put(t, tab, hbase.NewPut("r").Set("f", "q", []byte("v")).Set("g", "q", []byte("w")))
