@@ -33,18 +33,24 @@ func loaded(t testing.TB, n, page int) (*Cache, *table) {
 
 var sizes = []int{10_000, 300_000, 1_000_000}
 
-// BenchmarkLookup: hot is 512 rows over and over, cold is any row.
+// BenchmarkLookup: hot is 512 rows over and over, cold is any row; worst is
+// cold with rows so near to the regions' start keys that the keys have to be
+// looked at.
 func BenchmarkLookup(b *testing.B) {
 	for _, n := range sizes {
 		c, _ := loaded(b, n, 1000)
 		rng := rand.New(rand.NewPCG(1, 2))
-		for _, kind := range []string{"hot", "cold"} {
+		for _, kind := range []string{"hot", "cold", "worst"} {
 			rows := make([][]byte, 512)
-			if kind == "cold" {
+			if kind != "hot" {
 				rows = make([][]byte, min(4*n, 1<<20))
 			}
 			for i := range rows {
-				rows[i] = append(key(1+rng.IntN(n-1)), "/x"...)
+				if kind == "worst" {
+					rows[i] = append(key(1+rng.IntN(n-1)), "/x"...)
+				} else {
+					rows[i] = fmt.Appendf(nil, "user-%08d-b%d", 1+rng.IntN(n-1), i)
+				}
 			}
 			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
 				b.ReportAllocs()

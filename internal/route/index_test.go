@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -253,6 +254,12 @@ func TestChunksAreJoined(t *testing.T) {
 	tab.remove(0, len(r.chunks), func(*Route) bool { return true })
 	if r := tab.root.Load(); r.n != 0 || len(r.chunks) != 0 {
 		t.Errorf("%d routes in %d chunks, want none", r.n, len(r.chunks))
+	}
+}
+
+func TestRouteIsSmall(t *testing.T) {
+	if n := unsafe.Sizeof(Route{}); n != 80 {
+		t.Errorf("%d bytes, want 80, which is a size class", n)
 	}
 }
 

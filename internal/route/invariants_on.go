@@ -43,6 +43,9 @@ func checkRoot(t *table, old, next *root) {
 			}
 			assertf(next.seek(r.startKey(), false) == at{ci, i}, "route %v is not found where it is", r)
 			assertf(r.server == nil || r.epoch <= uint32(r.server.Epoch()), "route %v is ahead of its server's epoch", r) // I3
+			if i > 0 && c.tight {
+				assertf(bytes.Equal(prev.endKey(), r.startKey()), "chunk with a hole before %v is said to be tight", r)
+			}
 			prev = r
 		}
 	}

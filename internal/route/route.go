@@ -51,25 +51,27 @@ func (o Origin) String() string {
 // instead of a slice header, neighbours share the key between them, the name
 // is rebuilt when needed, and everything that changes lives in one word.
 type Route struct {
+	// What a lookup reads comes first, so that it lies in one cache line.
+
 	table  *table
 	server *health.Server
-	start  *byte
-	end    *byte
-	id     uint64
+	// epoch is the server's epoch when the route was learned, truncated. Four
+	// thousand million restarts of one incarnation do not occur.
+	epoch uint32
+	// state: bit 0 rejected, bits 1-2 origin, bits 8-31 coarse time of the
+	// last use (modulo 194 days; ages are far below).
+	state    atomic.Uint32
+	end      *byte
+	start    *byte
+	endLen   uint16
+	startLen uint16
+	// learned is the coarse time of the last confirmation.
+	learned atomic.Uint32
+	id      uint64
 	// openSeq is info:seqnumDuringOpen.
 	openSeq int64
 	// encoded is the md5 of table,start,id. Not meaningful for hbase:meta.
 	encoded [16]byte
-	// epoch is the server's epoch when the route was learned, truncated. Four
-	// thousand million restarts of one incarnation do not occur.
-	epoch    uint32
-	startLen uint16
-	endLen   uint16
-	// learned is the coarse time of the last confirmation.
-	learned atomic.Uint32
-	// state: bit 0 rejected, bits 1-2 origin, bits 8-31 coarse time of the
-	// last use (modulo 194 days; ages are far below).
-	state atomic.Uint32
 }
 
 const (
