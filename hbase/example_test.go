@@ -108,7 +108,7 @@ func ExampleClient_Admin() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	adm := client.Admin().OnProgress(func(p admin.Progress) { log.Printf("%s %s: %v", p.Op, p.Object, p.Elapsed) })
+	adm := client.Admin().OnProgress(func(p admin.Progress) { log.Print(p) })
 	table := admin.NewTable("events", admin.NewFamily("f").Versions(3).TTL(24*time.Hour))
 	err = adm.CreateTable(ctx, table, []byte("g"), []byte("n"), []byte("t"))
 	if errors.Is(err, hbase.ErrTableExists) {

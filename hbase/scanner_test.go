@@ -316,7 +316,7 @@ func TestScanModel(t *testing.T) {
 			client := &Client{}
 			sc := startScanner(t.Context(), client, scan, c, time.Hour, 1<<30)
 			checkScanned(t, seed, c, sc, rand.New(rand.NewPCG(uint64(seed), 2)))
-			client.bg.Wait()
+			client.drain()
 			midRow += c.midRow
 			lost += sc.Stats().Reopened
 			if t.Failed() {
@@ -417,7 +417,7 @@ func TestScanLeaseIsRenewedForASlowCaller(t *testing.T) {
 		if err := sc.Close(); err != nil {
 			t.Fatal(err)
 		}
-		client.bg.Wait()
+		client.drain()
 		if _, err := sc.Next(); err != io.EOF && !errors.Is(err, ErrScannerClosed) {
 			t.Errorf("Next after Close: %v", err)
 		}
@@ -513,7 +513,7 @@ func TestScanRowTooLarge(t *testing.T) {
 	if !errors.Is(err, ErrRowTooLarge) {
 		t.Errorf("error %v, want %v", err, ErrRowTooLarge)
 	}
-	client.bg.Wait()
+	client.drain()
 }
 
 func TestReverseTurnsTheRange(t *testing.T) {
@@ -535,4 +535,12 @@ func TestPrefixStop(t *testing.T) {
 			t.Errorf("PrefixStop(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
+}
+
+// drain is what Close does beside closing the session.
+func (c *Client) drain() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.bg.Wait()
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -58,6 +59,15 @@ type Progress struct {
 	Polls   int
 	Elapsed time.Duration
 	Done    bool
+}
+
+// String is `create table "t": procedure 7 running for 1.2s`.
+func (p Progress) String() string {
+	state := "running for"
+	if p.Done {
+		state = "done after"
+	}
+	return fmt.Sprintf("%s: procedure %d %s %v", fault.Phrase(p.Op, p.Object), p.ProcID, state, p.Elapsed.Round(time.Millisecond))
 }
 
 // OnProgress gives an Admin that tells f after each question about a running

@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
@@ -88,11 +89,20 @@ func (e *Error) Error() string {
 	if errors.As(e.Err, &r) {
 		return e.Err.Error()
 	}
-	s := e.Op
-	if e.Object != "" {
-		s += " " + e.Object
+	return Phrase(e.Op, e.Object) + ": " + e.Err.Error()
+}
+
+// Phrase joins a verb and its object without saying the kind of object twice:
+// "create table" and `table "t"` give `create table "t"`.
+func Phrase(op, object string) string {
+	if object == "" {
+		return op
 	}
-	return s + ": " + e.Err.Error()
+	kind, _, _ := strings.Cut(object, " ")
+	if strings.HasSuffix(op, " "+kind) {
+		op = strings.TrimSuffix(op, " "+kind)
+	}
+	return op + " " + object
 }
 
 // Unwrap gives the cause.
