@@ -34,7 +34,7 @@ const (
 	ruleScanner      = "scanner lost"
 )
 
-// rules is the table: design/routing.md 1.6 row by row. Evidence about routes
+// rules is the table: docs/design/routing.md shows it row by row. Evidence about routes
 // and servers is applied by the caller before anything else.
 var rules = []rule{
 	{

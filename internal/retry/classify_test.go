@@ -39,7 +39,7 @@ func flagged(class string, dnr, overloaded bool) error {
 	return &wire.RemoteError{Class: class, DoNotRetry: dnr, Overloaded: overloaded}
 }
 
-// Row by row, design/routing.md 1.6.
+// Row by row, as docs/design/routing.md has it.
 func TestClassify(t *testing.T) {
 	retriable := func(r RouteAction, s ServerAction, w Class) Decision {
 		return Decision{Route: r, Server: s, Wait: w, Retriable: true}

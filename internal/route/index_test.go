@@ -281,7 +281,7 @@ func TestKeysAreShared(t *testing.T) {
 	}
 }
 
-// The ordering rules, design/routing.md 1.3.
+// The ordering rules, docs/design/routing.md.
 func TestOrderingRules(t *testing.T) {
 	type belief struct {
 		id       uint64

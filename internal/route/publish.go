@@ -16,7 +16,7 @@ const (
 	win                    // the new one replaces the old one
 )
 
-// judge applies the ordering rules (design/routing.md 1.3) to a new belief and
+// judge applies the ordering rules (docs/design/routing.md) to a new belief and
 // an old one whose key ranges overlap.
 //
 // A cut of the key space is newer if its region id is larger; a location of

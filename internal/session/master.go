@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 )
 
-// masterFinder knows the active master, or asks the registry: once, whoever
+// masterFinder knows the active master, or asks the registry: once, however
 // many want to know.
 type masterFinder struct {
 	core *Core

@@ -30,7 +30,7 @@ type AttemptEvent struct {
 // WaitEvent is one pause.
 type WaitEvent struct {
 	Op    string
-	Class string // "transit", "serverBusy", "server down", ...
+	Class string // "transit", "server busy", "server down", ...
 	Start time.Time
 	Took  time.Duration
 	Err   error // why the wait began
