@@ -42,6 +42,20 @@ func TestConformance(t *testing.T) {
 				_, err := c.AddRegionServer()
 				return err
 			},
+			Pause: func(_ context.Context, server hbase.ServerName) error {
+				i, err := c.FindServer(server.String())
+				if err != nil {
+					return err
+				}
+				return c.PauseRegionServer(i)
+			},
+			Resume: func(_ context.Context, server hbase.ServerName) error {
+				i, err := c.FindServer(server.String())
+				if err != nil {
+					return err
+				}
+				return c.ResumeRegionServer(i)
+			},
 		},
 	})
 }

@@ -30,10 +30,10 @@ type fakeCluster struct {
 	scan  *Scan
 
 	// Probabilities in percent.
-	fault, heartbeat, boundary int
-	ignoreLimit                bool
-	pieces                     bool // never a whole row at once
-	liePartial                 bool // flag ends of rows as partial, as if the rest were filtered
+	fault, heartbeat int
+	ignoreLimit      bool
+	pieces           bool // never a whole row at once
+	liePartial       bool // flag ends of rows as partial, as if the rest were filtered
 
 	mvcc    uint64
 	current *fakeRegion

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/hbase"
+	"github.com/holdfast-hbase/holdfast/hbase/admin"
 )
 
 // load runs writers, readers and a scanner against a table until stop, and
@@ -150,6 +152,59 @@ func (s *suite) loadUnderMoves(t *testing.T) {
 	}
 	l.finish(t)
 	t.Logf("%d moves, 2 splits", moves)
+}
+
+func (s *suite) loadUnderPause(t *testing.T) {
+	tab := s.table(t, plain("f"), split("r020", "r040", "r060")...)
+	l := s.startLoad(t, tab, 4, 80)
+	victim := s.locations(t, tab)[0].Server
+	ctx, cancel := s.step(t)
+	defer cancel()
+	if err := s.o.Faults.Pause(ctx, victim); err != nil {
+		t.Errorf("pause %v: %v", victim, err)
+	}
+	// Regions elsewhere go on meanwhile.
+	wait := time.NewTimer(s.o.Freeze)
+	defer wait.Stop()
+	served := 0
+	for frozen := true; frozen; {
+		select {
+		case <-wait.C:
+			frozen = false
+		default:
+			for _, r := range s.o.others(s.locations(t, tab), victim) {
+				if _, err := tab.Get(ctx, hbase.NewGet(r)); err != nil {
+					t.Errorf("get from a server that is not paused: %v", err)
+				}
+				served++
+			}
+			if served == 0 {
+				<-wait.C
+				frozen = false
+			}
+		}
+	}
+	if err := s.o.Faults.Resume(ctx, victim); err != nil {
+		t.Errorf("resume %v: %v", victim, err)
+	}
+	for _, row := range keys(80) {
+		if _, err := tab.Get(ctx, hbase.NewGet(row)); err != nil {
+			t.Errorf("get %s after the pause: %v", row, err)
+		}
+	}
+	l.finish(t)
+	t.Logf("paused for %v; meanwhile %d reads elsewhere", s.o.Freeze, served)
+}
+
+// others gives a row of each region that is not on a server.
+func (o *Options) others(rs []admin.RegionLocation, server hbase.ServerName) [][]byte {
+	var out [][]byte
+	for _, r := range rs {
+		if r.Server != server {
+			out = append(out, append(bytes.Clone(r.Region.Start), 0))
+		}
+	}
+	return out
 }
 
 func (s *suite) loadUnderKill(t *testing.T) {

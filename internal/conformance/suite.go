@@ -21,6 +21,9 @@ type Faults struct {
 	Kill func(ctx context.Context, server hbase.ServerName) error
 	// Start brings one more region server up.
 	Start func(ctx context.Context) error
+	// Pause stops a region server without ending it (SIGSTOP), Resume lets it
+	// go on.
+	Pause, Resume func(ctx context.Context, server hbase.ServerName) error
 }
 
 // Options adapt the suite to the cluster.
@@ -32,6 +35,8 @@ type Options struct {
 	Patience time.Duration
 	// Load is how long the tests under load run. Default 2 s.
 	Load time.Duration
+	// Freeze is how long a server is paused. Default 1 s.
+	Freeze time.Duration
 	// Prefix of the tables. Default "conf".
 	Prefix string
 	// Client options, for instance timeouts.
@@ -54,6 +59,9 @@ func Run(t *testing.T, address string, o Options) {
 	}
 	if o.Load == 0 {
 		o.Load = 2 * time.Second
+	}
+	if o.Freeze == 0 {
+		o.Freeze = time.Second
 	}
 	if o.Prefix == "" {
 		o.Prefix = "conf"
@@ -101,6 +109,9 @@ func Run(t *testing.T, address string, o Options) {
 		{"LoadUnderMoves", (*suite).loadUnderMoves},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.f(s, t) })
+	}
+	if o.Faults.Pause != nil {
+		t.Run("LoadUnderPause", s.loadUnderPause)
 	}
 	if o.Faults.Kill != nil {
 		t.Run("LoadUnderKill", s.loadUnderKill)
