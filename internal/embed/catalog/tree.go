@@ -13,7 +13,7 @@ const maxItems = 64
 
 // tree is an immutable sorted map in the form of a B+ tree: every change
 // copies the path from the root to one leaf and shares the rest. The zero
-// value with less set is empty and ready.
+// value with cmp set is empty and ready.
 type tree[V any] struct {
 	root *node[V]
 	size int
