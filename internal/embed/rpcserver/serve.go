@@ -78,7 +78,7 @@ func (c *Call) serve() {
 	case chaos.Truncate:
 		frame, _ := c.render(out, err)
 		c.record(eventlog.Closed)
-		c.Conn.out.send(frame[:len(frame)/2])
+		c.Conn.out.sendLast(frame[:len(frame)/2])
 		// Another goroutine may be writing it for us. If the peer does not read,
 		// the connection's end ends the wait.
 		_ = c.Conn.out.flushed(c.Conn.ctx)

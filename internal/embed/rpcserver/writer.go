@@ -21,6 +21,7 @@ type writer struct {
 	average int // size of an answer, lately
 	writing bool
 	closed  bool
+	ended   bool // nothing is taken any more; what is pending still goes out
 	// room is there while somebody waits for bytes to be written or calls to
 	// end, and closed then; waiting says so without the lock.
 	room    chan struct{}
@@ -32,12 +33,19 @@ type writer struct {
 const coalesce = 64 << 10
 
 // send takes over frame. It may block as long as the peer does not read.
-func (w *writer) send(frame []byte) {
+func (w *writer) send(frame []byte) { w.put(frame, false) }
+
+// sendLast is send for what nothing may follow on this connection, such as half
+// a frame: what other calls answer from now on is dropped.
+func (w *writer) sendLast(frame []byte) { w.put(frame, true) }
+
+func (w *writer) put(frame []byte, last bool) {
 	w.mu.Lock()
-	if w.closed {
+	if w.closed || w.ended {
 		w.mu.Unlock()
 		return
 	}
+	w.ended = last
 	w.pending = append(w.pending, frame)
 	w.bytes += len(frame)
 	w.average += (len(frame) - w.average) / 8
