@@ -44,7 +44,7 @@ func (s *controlServer) serverRoutes(mux *http.ServeMux) {
 			if err != nil {
 				return nil, notFound(err)
 			}
-			return server(m.Servers()[i]), rs(r.Context(), i)
+			return nil, rs(r.Context(), i)
 		})
 	}
 	either("kill", func(_ context.Context, i int) error { return m.KillRegionServer(i) }, m.KillMaster)

@@ -48,14 +48,15 @@ type Cluster struct {
 	closeOnce sync.Once
 	closeErr  error
 
-	mu       sync.Mutex
-	closing  bool
-	slots    []*slot
-	masters  []*masterSlot
-	dead     []meta.ServerName
-	changed  chan struct{} // closed and replaced when the live list changes
-	live     []*process    // registered in ZooKeeper
-	electing sync.Mutex    // serialises elections; taken before mu
+	electing sync.Mutex // serialises elections; taken before mu
+
+	mu      sync.Mutex // guards what follows, and the slots' fields
+	closing bool
+	slots   []*slot
+	masters []*masterSlot
+	live    []*process // registered in ZooKeeper, by index
+	dead    []meta.ServerName
+	changed chan struct{} // closed and replaced when the live list changes
 }
 
 // ErrClosed is given by calls on a closed cluster.
@@ -251,7 +252,11 @@ func (c *Cluster) Close() error {
 	c.closeOnce.Do(func() {
 		c.mu.Lock()
 		c.closing = true
-		slots := slices.Clone(c.slots)
+		var slots []slot
+		for _, s := range c.slots {
+			slots = append(slots, *s)
+			s.listener = nil
+		}
 		var masters []masterSlot
 		for _, m := range c.masters {
 			masters = append(masters, *m)
@@ -265,8 +270,8 @@ func (c *Cluster) Close() error {
 			m.end(true)
 			m.kept.release()
 		}
-		for _, s := range slots {
-			s.end()
+		for i := range slots {
+			slots[i].end()
 		}
 		c.wg.Wait()
 		if c.zk != nil {

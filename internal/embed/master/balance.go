@@ -81,47 +81,56 @@ func (m *Master) plan(s *catalog.State, group string) []transfer {
 	if len(servers) < 2 {
 		return nil
 	}
-	held := map[meta.ServerName][]*catalog.Region{}
-	byTable := map[meta.ServerName]map[meta.TableName]int{}
+	// Regions by server and table, so that a move costs as many steps as there
+	// are servers and tables, however many regions there are.
+	count := map[meta.ServerName]int{}
+	held := map[meta.ServerName]map[meta.TableName][]*catalog.Region{}
 	for _, n := range servers {
-		held[n], byTable[n] = nil, map[meta.TableName]int{}
+		held[n] = map[meta.TableName][]*catalog.Region{}
 	}
+	var tables []meta.TableName
+	seen := map[meta.TableName]bool{}
 	for r := range s.AllRegions() {
 		t := s.Table(r.Info.Table)
-		if t == nil || r.State != pb.RegionState_OPEN || s.GroupOfTable(t) != group {
+		if t == nil || r.State != pb.RegionState_OPEN || s.GroupOfTable(t) != group || held[r.Server] == nil {
 			continue
 		}
-		if _, ok := held[r.Server]; ok {
-			held[r.Server] = append(held[r.Server], r)
-			byTable[r.Server][r.Info.Table]++
+		if !seen[t.Name] {
+			seen[t.Name] = true
+			tables = append(tables, t.Name)
 		}
+		held[r.Server][t.Name] = append(held[r.Server][t.Name], r)
+		count[r.Server]++
 	}
 	var out []transfer
-	move := func(r *catalog.Region, from, to meta.ServerName) {
-		held[from] = slices.DeleteFunc(held[from], func(x *catalog.Region) bool { return x == r })
-		held[to] = append(held[to], r)
-		byTable[from][r.Info.Table]--
-		byTable[to][r.Info.Table]++
-		out = append(out, transfer{r.Encoded, to})
-	}
 	for {
-		most := slices.MaxFunc(servers, func(a, b meta.ServerName) int { return cmp.Compare(len(held[a]), len(held[b])) })
-		least := slices.MinFunc(servers, func(a, b meta.ServerName) int { return cmp.Compare(len(held[a]), len(held[b])) })
-		if len(held[most])-len(held[least]) < 2 {
+		most := slices.MaxFunc(servers, func(a, b meta.ServerName) int { return cmp.Compare(count[a], count[b]) })
+		least := slices.MinFunc(servers, func(a, b meta.ServerName) int { return cmp.Compare(count[a], count[b]) })
+		if count[most]-count[least] < 2 {
 			return out
 		}
 		// Of the fuller server's regions, one of the table that is most uneven
 		// between the two; hbase:meta last.
-		best := slices.MaxFunc(held[most], func(a, b *catalog.Region) int {
-			d := func(r *catalog.Region) int {
-				if r.Info.Table == meta.MetaTable {
+		table := slices.MaxFunc(tables, func(a, b meta.TableName) int {
+			uneven := func(t meta.TableName) int {
+				n := len(held[most][t])
+				switch {
+				case n == 0:
+					return -2 << 30
+				case t == meta.MetaTable:
 					return -1 << 30
 				}
-				return byTable[most][r.Info.Table] - byTable[least][r.Info.Table]
+				return n - len(held[least][t])
 			}
-			return cmp.Compare(d(a), d(b))
+			return cmp.Compare(uneven(a), uneven(b))
 		})
-		move(best, most, least)
+		from := held[most][table]
+		r := from[len(from)-1]
+		held[most][table] = from[:len(from)-1]
+		held[least][table] = append(held[least][table], r)
+		count[most]--
+		count[least]++
+		out = append(out, transfer{r.Encoded, least})
 	}
 }
 

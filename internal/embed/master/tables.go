@@ -136,16 +136,16 @@ func (m *Master) buildTable(ctx context.Context, t *catalog.Table, starts [][]by
 		}
 		tx.PutTable(t)
 		tx.SetSetting(dropSetting(t.ID), "")
-		for _, r := range regions {
-			tx.PutRegion(r)
-		}
 		return publishOpen(tx, ps)
 	}
 	if t.State != pb.TableState_ENABLED {
-		for _, r := range regions {
-			r.State = pb.RegionState_CLOSED
-		}
-		return m.cfg.Catalog.Update(func(tx *catalog.Tx) error { return publish(tx, nil) })
+		return m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+			for _, r := range regions {
+				r.State = pb.RegionState_CLOSED
+				tx.PutRegion(r)
+			}
+			return publish(tx, nil)
+		})
 	}
 	if gap := m.cfg.Controls.transitionGap(); gap > 0 {
 		if err := wait(ctx, gap); err != nil {
