@@ -5,7 +5,7 @@
 //	workload.go  writers, counters, readers and a scanner through the client
 //	script.go    what happens to the cluster, and when
 //	record.go    who completed what, when, and how long it took
-//	verify.go    acknowledged against stored: lost, doubled, failed
+//	verdict.go   acknowledged against stored: lost, doubled, failed
 //	live.go      the picture in a terminal, or plain lines
 //	report.go    the verdict as text, JSON and one self-contained HTML page
 //

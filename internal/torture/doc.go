@@ -10,9 +10,9 @@
 //   - no call fails within the time it is given.
 //
 // It runs against anything that implements Faults: the embedded cluster
-// (Embedded) and real HBase (package interop/cluster). The report says for each
-// event how long the longest call took, how long nothing at all came back, and
-// what the client read of hbase:meta.
+// (Embedded) does. The report says for each event how long the longest call
+// took, how long nothing at all came back, and what the client read of
+// hbase:meta.
 //
 // Only tests use it. Run may be called several times on one cluster, one after
 // another.

@@ -25,6 +25,6 @@
 // rpc_registry.go: one service call each. scanners.go: leases. convert.go,
 // mutation.go: messages to queries and mutations.
 //
-// minihbase makes one Server per region server of the cluster; the master
+// The cluster makes one Server per region server and incarnation; the master
 // drives it through host.RegionServer.
 package regionserver

@@ -11,8 +11,8 @@
 // A table's key space knows no regions: a region is a window on it that master
 // and region servers agree about, so that moves, splits and merges touch no
 // data. Visibility (versions, markers, TTL) is decided when reading, by
-// internal/cells; stored cells change only by writes, MajorCompact and
-// DropData.
+// internal/cells; stored cells change only by writes, MajorCompact,
+// DropFamilies and DropData.
 //
 // # Invariants
 //
