@@ -133,3 +133,21 @@ func (c *Client) Admin() *admin.Admin {
 		OperationTimeout: c.cfg.OperationTimeout,
 	})
 }
+
+// RouteStats counts what the client knows of regions and what learning it has
+// cost: routes held, reads of hbase:meta, hints followed, and so on.
+type RouteStats = route.Stats
+
+// RouteStats gives the counts since the client was made.
+func (c *Client) RouteStats() RouteStats { return c.core.Routes().Stats() }
+
+// Warm learns where the regions of the table are that hold rows from start
+// (inclusive) to stop (exclusive; both may be empty), so that the first calls
+// need not ask. It reads hbase:meta in pages of up to 1000 regions.
+func (t *Table) Warm(ctx context.Context, start, stop []byte) error {
+	return t.wrap("warm", t.c.core.Routes().Warm(ctx, t.name, start, stop))
+}
+
+// ForgetRoutes drops what is known of the table's regions. The client corrects
+// wrong routes by itself; this is for operators who want to see it ask again.
+func (t *Table) ForgetRoutes() { t.c.core.Routes().InvalidateTable(t.name) }

@@ -247,7 +247,7 @@ func (c *Config) Validate() error {
 }
 
 // String prints the settings, one a line.
-func (c *Config) String() string {
+func (c Config) String() string {
 	var b strings.Builder
 	line := func(name string, v any) { fmt.Fprintf(&b, "%-22s %v\n", name, v) }
 	line("address", c.Address)

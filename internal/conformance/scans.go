@@ -342,6 +342,29 @@ func complete(rs []*hbase.Result, reversed bool) error {
 	return nil
 }
 
+// routes: what is warm needs no further reading of hbase:meta.
+func (s *suite) routes(t *testing.T) {
+	tab := s.table(t, plain("f"), split("g", "n", "t")...)
+	if err := tab.Warm(t.Context(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := s.client.RouteStats()
+	for _, row := range []string{"a", "h", "o", "z"} {
+		if !get(t, tab, hbase.NewGet(row)).Empty() {
+			t.Errorf("row %s of an empty table", row)
+		}
+	}
+	after := s.client.RouteStats()
+	if n := after.Scans + after.Gets - before.Scans - before.Gets; n != 0 || after.Routes < 4 {
+		t.Errorf("%d reads of hbase:meta for warm regions, %d routes held", n, after.Routes)
+	}
+	tab.ForgetRoutes()
+	get(t, tab, hbase.NewGet("h"))
+	if again := s.client.RouteStats(); again.Scans == after.Scans {
+		t.Error("forgotten routes were not read again")
+	}
+}
+
 // deadlines: no call outlives its context, and a cancelled one says so.
 func (s *suite) deadlines(t *testing.T) {
 	tab := s.table(t, plain("f"))

@@ -105,6 +105,7 @@ func Run(t *testing.T, address string, o Options) {
 		{"Cluster", (*suite).cluster},
 		{"RSGroups", (*suite).rsgroups},
 		{"Errors", (*suite).errors},
+		{"Routes", (*suite).routes},
 		{"Deadlines", (*suite).deadlines},
 		{"LoadUnderMoves", (*suite).loadUnderMoves},
 	} {
