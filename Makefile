@@ -6,6 +6,9 @@ RACE := ./zk/... ./hbase/... ./minihbase/... ./internal/rpc/... ./internal/route
 FUZZTIME ?= 2s
 FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 
+# Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
+export CGO_ENABLED ?= 0
+
 .PHONY: help build demo test unit race fuzz-short fuzz interop lint bench generate clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -22,7 +25,7 @@ unit:
 	$(GO) test ./...
 
 race:
-	$(GO) test -race -short $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
 
 fuzz-short: ## the fuzz targets of what reads foreign bytes, FUZZTIME each (the store's need a long build: make fuzz)
 	$(GO) run ./internal/tools/fuzzall -time $(FUZZTIME) -run '$(FUZZ)'

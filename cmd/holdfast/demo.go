@@ -61,7 +61,7 @@ Exit code 0 only if nothing was lost, doubled, out of order or failed.`,
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&seconds, "seconds", 20, "how long the load runs")
+	f.IntVar(&seconds, "seconds", 15, "how long the load runs")
 	f.StringVar(&addr, "address", "", "run against this cluster instead of an embedded one")
 	f.StringVar(&page, "html", "holdfast-demo.html", "the page to write (empty: none)")
 	f.IntVar(&workers, "workers", 8, "goroutines of each kind")

@@ -53,7 +53,7 @@ type Config struct {
 	Cluster Cluster
 	Table   string        // default "demo"; dropped first if it exists
 	Regions int           // default 32
-	Length  time.Duration // of the load; default 20 s
+	Length  time.Duration // of the load; default 15 s
 	Workers int           // of each kind; default 8
 	// Timeout of one operation: the business timeout of the people this is
 	// for. Default 3 s.
@@ -114,7 +114,7 @@ func Start(ctx context.Context, cfg Config) (*Run, error) {
 	}
 	defaultTo(&cfg.Regions, 32)
 	defaultTo(&cfg.Workers, 8)
-	defaultTo(&cfg.Length, 20*time.Second)
+	defaultTo(&cfg.Length, 15*time.Second)
 	defaultTo(&cfg.Timeout, 3*time.Second)
 	if cfg.Progress == nil {
 		cfg.Progress = func(Progress) {}

@@ -39,6 +39,7 @@ func Build(t testing.TB) string {
 	bin := filepath.Join(t.TempDir(), "holdfast")
 	cmd := exec.Command("go", "build", "-o", bin, "./cmd/holdfast")
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
