@@ -102,8 +102,11 @@ func (c *mutateCall) run(ctx context.Context, t *Table, op string, m Mutation, c
 		return nil, err
 	}
 	res, err := resultOf(c.resp.Result, ans.Cells)
-	if err != nil || cond != nil {
-		return res, err
+	if err != nil {
+		return nil, &fault.Unreadable{Err: err}
+	}
+	if cond != nil {
+		return res, nil
 	}
 	return t.reread(ctx, m, res, ans.Attempts)
 }

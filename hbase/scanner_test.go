@@ -544,3 +544,52 @@ func (c *Client) drain() {
 	c.mu.Unlock()
 	c.bg.Wait()
 }
+
+func TestScanCursor(t *testing.T) {
+	beat := &scanAnswer{heartbeat: true, more: true, moreInRegion: true, cursor: []byte("m"), hasCursor: true}
+	for _, asked := range []bool{true, false} {
+		st := newScanState(&Scan{NeedCursor: asked}, 1<<20)
+		if err := st.opened(st.opening(), nil, nil, 1); err != nil {
+			t.Fatal(err)
+		}
+		out, err := st.accept(beat, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked && (len(out) != 1 || !out[0].Cursor || string(out[0].Row) != "m" || len(out[0].Cells) != 0) || !asked && len(out) != 0 {
+			t.Errorf("asked %v: %v", asked, out)
+		}
+		// A cursor is no position: the scan goes on behind what it handed out.
+		if o := st.opening(); len(o.row) != 0 || !o.inclusive {
+			t.Errorf("after a cursor the scan would open at %q", o.row)
+		}
+	}
+}
+
+func TestScanRefusesWrongRegionsAndRows(t *testing.T) {
+	row := func(key string) *scanAnswer {
+		return &scanAnswer{more: true, moreInRegion: true, parts: []scanPart{{cells: []Cell{{Row: []byte(key), Type: cells.Put}}}}}
+	}
+	st := newScanState(&Scan{Start: []byte("c")}, 1<<20)
+	if err := st.opened(st.opening(), []byte("d"), nil, 1); err == nil {
+		t.Error("a region behind the start was taken")
+	}
+	if err := st.opened(st.opening(), []byte("a"), []byte("m"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.accept(row("b"), nil); err == nil {
+		t.Error("a row before the start was taken")
+	}
+	st = newScanState(&Scan{Start: []byte("m"), Reversed: true}, 1<<20)
+	if err := st.opened(st.opening(), []byte("a"), nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		key string
+		ok  bool
+	}{{"m", true}, {"k", true}, {"k", false}, {"l", false}} {
+		if _, err := st.accept(row(step.key), nil); (err == nil) != step.ok {
+			t.Errorf("row %s in a reversed scan: %v", step.key, err)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package hbase
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 )
@@ -58,6 +59,8 @@ type scanState struct {
 
 	// mvcc is the read point of the region's scanner.
 	mvcc uint64
+	// slab is room for the results of the answer being accepted.
+	slab []Result
 
 	// The open region, if any.
 	open       bool
@@ -160,6 +163,12 @@ func (st *scanState) lost() {
 // accept takes an answer and appends what can be handed out to out. Errors end
 // the scan.
 func (st *scanState) accept(a *scanAnswer, out []*Result) ([]*Result, error) {
+	if n := len(a.parts); n > 0 {
+		// One more for a row that an earlier answer left unfinished.
+		st.slab = make([]Result, 0, n+1)
+		out = slices.Grow(out, n+1)
+	}
+	defer func() { st.slab = nil }()
 	for i := range a.parts {
 		p := &a.parts[i]
 		if len(p.cells) == 0 {
@@ -352,6 +361,12 @@ func (st *scanState) leaveRegion() {
 
 func (st *scanState) finish() { st.done, st.open = true, false }
 
+// result makes a Result in the answer's slab: one allocation for all results of
+// an answer, which share its buffer anyway.
 func (st *scanState) result(cs []Cell, partial bool) *Result {
-	return &Result{Row: st.row, Cells: cs, Partial: partial, Stale: st.stale}
+	if len(st.slab) == cap(st.slab) {
+		st.slab = make([]Result, 0, 1)
+	}
+	st.slab = append(st.slab, Result{Row: st.row, Cells: cs, Partial: partial, Stale: st.stale})
+	return &st.slab[len(st.slab)-1]
 }

@@ -153,5 +153,15 @@ func SafeToRetry(err error) bool {
 	case errors.Is(err, ErrInvalid):
 		return true
 	}
+	if _, ok := errors.AsType[*Unreadable](err); ok {
+		return false
+	}
 	return retry.SafeToRetry(err)
 }
+
+// Unreadable is an answer that came and makes no sense: the request was
+// executed, what it gave is lost.
+type Unreadable struct{ Err error }
+
+func (e *Unreadable) Error() string { return "unreadable answer: " + e.Err.Error() }
+func (e *Unreadable) Unwrap() error { return e.Err }
