@@ -3,6 +3,7 @@ package hbase
 import (
 	"context"
 
+	"github.com/holdfast-hbase/holdfast/hbase/internal/fault"
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/session"

@@ -6,15 +6,6 @@ import (
 	"time"
 )
 
-// DialFailed marks the error for those who may not import this package.
-func (e *DialError) DialFailed() bool { return true }
-
-// MaybeSent is Sent, for those who may not import this package.
-func (e *ConnError) MaybeSent() bool { return e.Sent }
-
-// NotHBase marks the error for those who may not import this package.
-func (e *NotHBaseError) NotHBase() bool { return true }
-
 // Interrupt ends the calls in flight that have Yield set, with err, and leaves
 // the others and the connection alone. Their late answers are dropped.
 func (c *Conn) Interrupt(err error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 )
 
 // locateSlice is how long the items of a batch that are located together wait
@@ -400,7 +401,7 @@ func (b *batch) answered(c *chunk) {
 			return
 		}
 		// The answer cannot be read to its end: as good as lost.
-		err = &rpcAnswerError{err}
+		err = &rpc.ConnError{Addr: c.srv.Name().Address(), Cause: err, Sent: true}
 	}
 	for k := range c.parts {
 		p := &c.parts[k]
@@ -422,6 +423,7 @@ func (b *batch) trying(i int) bool {
 func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 	s := &b.state[i]
 	at := s.at
+	at.Sent = sent
 	if !sent {
 		at.Idempotency = retry.Safe
 	}
@@ -555,10 +557,3 @@ func (b *batch) finish(i int, story error, cause error) {
 const maxErrorRow = 64
 
 func cutRow(row []byte) []byte { return slices.Clone(row[:min(len(row), maxErrorRow)]) }
-
-// rpcAnswerError is an answer that arrived and makes no sense.
-type rpcAnswerError struct{ err error }
-
-func (e *rpcAnswerError) Error() string   { return e.err.Error() }
-func (e *rpcAnswerError) Unwrap() error   { return e.err }
-func (e *rpcAnswerError) MaybeSent() bool { return true }

@@ -222,6 +222,7 @@ const scoutEvery = 500 * time.Millisecond
 // ledger.
 func (o *op) judge(err error) retry.Decision {
 	at := o.at
+	at.Sent = o.sent
 	if !o.sent {
 		// Nothing left this process, so repeating is as good as beginning.
 		at.Idempotency = retry.Safe
