@@ -49,6 +49,7 @@ type Cluster struct {
 	closeErr  error
 
 	electing sync.Mutex // serialises elections; taken before mu
+	adding   sync.Mutex // serialises the making of slots; taken before mu
 
 	mu      sync.Mutex // guards what follows, and the slots' fields
 	closing bool

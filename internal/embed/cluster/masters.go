@@ -17,13 +17,15 @@ import (
 
 // masterSlot is a master's place; guarded by Cluster.mu.
 type masterSlot struct {
-	index   int
-	port    int
-	kept    *reservation
-	name    meta.ServerName
-	m       *master.Master // nil while stopped
-	rpc     *rpcserver.Server
-	session int64
+	index int
+	port  int
+	kept  *reservation
+	name  meta.ServerName
+	m     *master.Master // nil while stopped
+	rpc   *rpcserver.Server
+	// listener is closed by end too; see process.Kill.
+	listener net.Listener
+	session  int64
 }
 
 // ErrNoMaster is given by what needs an active master while there is none.
@@ -76,7 +78,7 @@ func (c *Cluster) startMaster(s *masterSlot, l net.Listener) error {
 		m.Close()
 		return ErrClosed
 	}
-	s.name, s.m, s.rpc, s.session = name, m, rpc, session
+	s.name, s.m, s.rpc, s.listener, s.session = name, m, rpc, l, session
 	c.wg.Go(func() { _ = rpc.Serve(l); rpc.Wait() })
 	c.mu.Unlock()
 	c.put(c.path("backup-masters", name.String()), c.masterPayload(name), session)
@@ -98,6 +100,7 @@ func (s *masterSlot) end(kill bool) int64 {
 		_ = s.rpc.Stop(ctx)
 		s.rpc.Kill()
 	}
+	s.listener.Close()
 	s.m.Close()
 	s.m = nil
 	return s.session
@@ -182,7 +185,7 @@ func (c *Cluster) endMaster(i int, kill bool) error {
 	}
 	c.electing.Lock()
 	c.mu.Lock()
-	run := masterSlot{m: s.m, rpc: s.rpc, session: s.session}
+	run := masterSlot{m: s.m, rpc: s.rpc, listener: s.listener, session: s.session}
 	name := s.name
 	s.m = nil
 	c.mu.Unlock()

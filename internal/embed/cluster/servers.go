@@ -43,8 +43,9 @@ type slot struct {
 // process is one incarnation of a region server.
 type process struct {
 	*regionserver.Server
-	slot    *slot
-	session int64 // ZooKeeper session that owns the znode
+	slot     *slot
+	listener net.Listener
+	session  int64 // ZooKeeper session that owns the znode
 	// leaving is set when an orderly stop begins: no region is opened here any
 	// more, while those that are here move away.
 	leaving atomic.Bool
@@ -53,6 +54,14 @@ type process struct {
 
 // Alive is false once the server is ending.
 func (p *process) Alive() bool { return !p.leaving.Load() && p.Server.Alive() }
+
+// Kill ends the server as kill -9 does. The listener is closed here as well:
+// the server closes only what its accepting goroutine has been given, and a
+// restart right behind a start must find the port free.
+func (p *process) Kill() {
+	p.Server.Kill()
+	p.listener.Close()
+}
 
 var _ host.RegionServer = (*process)(nil)
 
@@ -69,6 +78,8 @@ func (s *slot) end() {
 
 // addSlot makes the next slot and binds its port.
 func (c *Cluster) addSlot() (*slot, error) {
+	c.adding.Lock()
+	defer c.adding.Unlock()
 	c.mu.Lock()
 	i := len(c.slots)
 	c.mu.Unlock()
@@ -84,7 +95,7 @@ func (c *Cluster) addSlot() (*slot, error) {
 	s.address = (meta.ServerName{Host: c.opts.Advertise, Port: s.port}).Address()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing || i != len(c.slots) {
+	if c.closing {
 		l.Close()
 		kept.release()
 		return nil, ErrClosed
@@ -120,7 +131,7 @@ func (c *Cluster) startServer(s *slot) error {
 		return err
 	}
 	name := meta.ServerName{Host: c.opts.Advertise, Port: s.port, StartCode: code}
-	p := &process{slot: s, Server: regionserver.New(regionserver.Config{
+	p := &process{slot: s, listener: l, Server: regionserver.New(regionserver.Config{
 		Name: name, Store: c.store, Cluster: c, ScannerLease: c.opts.ScannerLease,
 		InlineWrites: c.opts.Dir == "" || c.opts.NoFsync,
 		Chaos:        c.rules, Events: c.events, Logger: c.log.With("server", name.String()),
