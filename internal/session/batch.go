@@ -77,7 +77,7 @@ type retrial struct {
 type evidence struct {
 	route *route.Route
 	rule  string
-	err   error
+	chunk *chunk // that failed as a whole, nil for an error within an answer
 }
 
 // event is the end of a goroutine: a chunk that was sent, or rows located.
@@ -449,9 +449,17 @@ func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 	}
 	if p != nil {
 		s.srv, s.route = c.srv, p.route
-		if now := (evidence{p.route, d.Rule, nil}); c.err != nil || b.told != now {
+		now := evidence{route: p.route, rule: d.Rule}
+		if c.err != nil {
+			now.chunk = c
+		}
+		if b.told != now {
+			// A request that failed is one failure, however many regions it was
+			// for: each region's route hears of it, the ledger and the server's
+			// health once.
+			again := now.chunk != nil && b.told.chunk == now.chunk
 			b.told = now
-			b.tell(c, p, err, d)
+			b.tell(c, p, err, d, again)
 		}
 	}
 	switch {
@@ -467,11 +475,14 @@ func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 	}
 }
 
-// tell corrects routes and health.
-func (b *batch) tell(c *chunk, p *part, err error, d retry.Decision) {
-	b.budget.Failed(err, d)
+// tell corrects routes and health; again says that the failure is in the
+// ledger and the server knows of it.
+func (b *batch) tell(c *chunk, p *part, err error, d retry.Decision, again bool) {
+	if !again {
+		b.budget.Failed(err, d)
+		b.core.feedServer(c.srv, c.x.conn, c.x.sent, err, d)
+	}
 	b.core.feedRoute(p.route, err, d)
-	b.core.feedServer(c.srv, c.x.conn, c.x.sent, err, d)
 	if d.Server == retry.Overloaded && c.err == nil {
 		c.srv.Overloaded() // said within an answer that was itself a success
 	}
