@@ -217,7 +217,12 @@ func (c *Cluster) Reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return m.Reset(ctx)
+	if err := m.Reset(ctx); err != nil {
+		return err
+	}
+	// What a server held that has only just been found dead is opened in the
+	// background: a reset cluster is one in which every region is open.
+	return m.AssignUnassigned(ctx)
 }
 
 // Addresses gives the advertised addresses of the region servers by index.
