@@ -218,7 +218,9 @@ func (c *Cache) runRepairs(now time.Time) {
 		for len(batch) < repairBatch && len(c.delayed) > 0 {
 			q := c.delayed[0]
 			wait := gateWaits.Wait(max(q.attempts-1, 0), 1)
-			if q.due.Sub(now) > wait/2 {
+			// hbase:meta's own region is not in hbase:meta; and a batch that had
+			// its repair would wait for it to be read.
+			if q.due.Sub(now) > wait/2 || q.table.isMeta {
 				break
 			}
 			heap.Pop(&c.delayed)
