@@ -23,14 +23,26 @@ func (s *regionSpec) set(region []byte) {
 	s.spec.Type, s.spec.Value = &s.kind, region
 }
 
-// getCall is a lone Get: request, answer and call in one allocation.
+// getCall is a lone Get: request, answer and call in one. It is kept for the
+// next Get, since nothing of it is looked at any more once the session has
+// returned: the request has been written into the connection's buffer, and the
+// answer's cells lie in memory of their own.
 type getCall struct {
-	table *Table
 	call  session.RegionCall
+	names session.RegionNames
 	req   pb.GetRequest
 	spec  regionSpec
 	get   pb.Get
 	resp  getAnswer
+}
+
+func newGetCall() *getCall {
+	c := new(getCall)
+	c.req.Region, c.req.Get = &c.spec.spec, &c.get
+	c.call = session.RegionCall{
+		Method: "Get", Param: c.param, Names: &c.names, Result: &c.resp, Idempotency: session.Safe,
+	}
+	return c
 }
 
 func (c *getCall) param(region []byte, _ int) (wire.Marshaler, []byte) {
@@ -38,26 +50,30 @@ func (c *getCall) param(region []byte, _ int) (wire.Marshaler, []byte) {
 	return &c.req, nil
 }
 
-func (c *getCall) run(ctx context.Context, g *Get, existence bool) (*Result, error) {
+// get does a lone Get. If only the existence is asked for, it gives no Result.
+func (t *Table) get(ctx context.Context, op string, g *Get, existence bool) (res *Result, exists bool, err error) {
+	c, ok := t.c.gets.Get().(*getCall)
+	if !ok {
+		c = newGetCall()
+	}
+	defer func() {
+		// What is the caller's is not kept.
+		c.get, c.resp, c.call.Row = pb.Get{}, getAnswer{}, nil
+		t.c.gets.Put(c)
+	}()
 	if err := fillGet(&c.get, g, existence); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	c.req.Region, c.req.Get = &c.spec.spec, &c.get
-	c.call = session.RegionCall{
-		Table: c.table.name, Row: g.Row, Method: "Get", Op: "get",
-		Param: c.param, Result: &c.resp, Idempotency: session.Safe,
-	}
-	if existence {
-		c.call.Op = "exists"
-	}
-	ans, err := c.table.c.core.CallRegion(ctx, &c.call)
+	c.call.Table, c.call.Row, c.call.Op = t.name, g.Row, op
+	ans, err := t.c.core.CallRegion(ctx, &c.call)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if existence {
-		return nil, nil
+		return nil, c.resp.exists, nil
 	}
-	return c.resp.read(ans.Cells)
+	res, err = c.resp.read(ans.Cells)
+	return res, false, err
 }
 
 // mutateCall is a lone mutation, perhaps with a condition.
@@ -153,7 +169,7 @@ func resultOf(r *pb.Result, block []byte) (*Result, error) {
 	res.Stale, res.Partial = r.GetStale(), r.GetPartial()
 	var err error
 	if n := int(r.GetAssociatedCellCount()); n > 0 {
-		if res.Cells, err = decodeCells(block, n); err != nil {
+		if res.Cells, err = decodeCells(block, n, nil); err != nil {
 			return nil, err
 		}
 	}

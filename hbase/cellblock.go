@@ -14,8 +14,9 @@ func blockSize(cs []Cell) int {
 	return n
 }
 
-// decodeCells takes the n cells a block is said to hold; they alias it.
-func decodeCells(block []byte, n int) ([]Cell, error) {
+// decodeCells takes the n cells a block is said to hold, into room if they fit
+// there; they alias the block.
+func decodeCells(block []byte, n int, room []Cell) ([]Cell, error) {
 	r := codec.Reader(block)
-	return r.Take(n, nil)
+	return r.Take(n, room)
 }

@@ -16,6 +16,7 @@ import (
 type Client struct {
 	cfg  Config
 	core core
+	gets sync.Pool // *getCall
 
 	// bg counts the goroutines that outlive a call: the closing and renewing
 	// of scanners. Close waits for them, so none is started once closed is set.

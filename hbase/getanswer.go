@@ -22,69 +22,90 @@ func (a *getAnswer) Reset() { *a = getAnswer{} }
 
 // UnmarshalVT reads GetResponse{1 result: Result}.
 func (a *getAnswer) UnmarshalVT(b []byte) error {
-	return fields(b, func(num protowire.Number, _ uint64, sub []byte) error {
-		if num == 1 && sub != nil {
-			return a.result(sub)
+	for f := (field{rest: b}); f.next(); {
+		switch {
+		case f.err != nil:
+			return f.err
+		case f.num == 1 && f.sub != nil:
+			if err := a.result(f.sub); err != nil {
+				return err
+			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // result reads Result{1 cell*, 2 associated_cell_count, 3 exists, 4 stale,
 // 5 partial}.
 func (a *getAnswer) result(b []byte) error {
-	return fields(b, func(num protowire.Number, v uint64, sub []byte) error {
+	for f := (field{rest: b}); f.next(); {
 		switch {
-		case num == 1 && sub != nil:
+		case f.err != nil:
+			return f.err
+		case f.num == 1 && f.sub != nil:
 			c := new(pb.Cell)
 			a.inline = append(a.inline, c)
-			return c.UnmarshalVT(sub)
-		case num == 2 && sub == nil:
-			a.cells = int(int32(v))
-		case num == 3 && sub == nil:
-			a.exists = v != 0
-		case num == 4 && sub == nil:
-			a.stale = v != 0
-		case num == 5 && sub == nil:
-			a.partial = v != 0
-		}
-		return nil
-	})
-}
-
-// fields walks a message: varints come with sub nil, counted fields with sub
-// not nil; other types are skipped.
-func fields(b []byte, f func(num protowire.Number, v uint64, sub []byte) error) error {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return malformedAnswer(n)
-		}
-		b = b[n:]
-		var v uint64
-		var sub []byte
-		use := true
-		switch typ {
-		case protowire.VarintType:
-			v, n = protowire.ConsumeVarint(b)
-		case protowire.BytesType:
-			if sub, n = protowire.ConsumeBytes(b); sub == nil {
-				sub = b[:0]
-			}
-		default:
-			n, use = protowire.ConsumeFieldValue(num, typ, b), false
-		}
-		if n < 0 {
-			return malformedAnswer(n)
-		}
-		if use {
-			if err := f(num, v, sub); err != nil {
+			if err := c.UnmarshalVT(f.sub); err != nil {
 				return err
 			}
+		case f.num == 2 && f.sub == nil:
+			a.cells = int(int32(f.v))
+		case f.num == 3 && f.sub == nil:
+			a.exists = f.v != 0
+		case f.num == 4 && f.sub == nil:
+			a.stale = f.v != 0
+		case f.num == 5 && f.sub == nil:
+			a.partial = f.v != 0
 		}
-		b = b[n:]
 	}
 	return nil
+}
+
+// field is one field of a message after another: varints in v with sub nil,
+// counted fields in sub, not nil. Other types are passed over.
+type field struct {
+	rest []byte
+	num  protowire.Number
+	v    uint64
+	sub  []byte
+	err  error
+}
+
+// next gives false at the end; an error comes as a last field.
+func (f *field) next() bool {
+	for f.err == nil && len(f.rest) > 0 {
+		num, typ, n := protowire.ConsumeTag(f.rest)
+		if n < 0 {
+			return f.fail(n)
+		}
+		f.rest = f.rest[n:]
+		f.num, f.v, f.sub = num, 0, nil
+		switch typ {
+		case protowire.VarintType:
+			f.v, n = protowire.ConsumeVarint(f.rest)
+		case protowire.BytesType:
+			if f.sub, n = protowire.ConsumeBytes(f.rest); f.sub == nil {
+				f.sub = f.rest[:0]
+			}
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, f.rest)
+			if n >= 0 {
+				f.rest = f.rest[n:]
+				continue
+			}
+		}
+		if n < 0 {
+			return f.fail(n)
+		}
+		f.rest = f.rest[n:]
+		return true
+	}
+	return false
+}
+
+func (f *field) fail(n int) bool {
+	f.num, f.sub, f.err = 0, nil, malformedAnswer(n)
+	return true
 }
 
 func malformedAnswer(n int) error {
@@ -93,10 +114,22 @@ func malformedAnswer(n int) error {
 
 // read joins the answer with the cells that travelled beside it.
 func (a *getAnswer) read(block []byte) (*Result, error) {
-	res := &Result{Stale: a.stale, Partial: a.partial}
+	var res *Result
+	var room []Cell
+	if a.cells == 1 {
+		// The usual result, in one allocation instead of two.
+		one := new(struct {
+			res  Result
+			cell [1]Cell
+		})
+		res, room = &one.res, one.cell[:0]
+	} else {
+		res = new(Result)
+	}
+	res.Stale, res.Partial = a.stale, a.partial
 	if a.cells > 0 {
 		var err error
-		if res.Cells, err = decodeCells(block, a.cells); err != nil {
+		if res.Cells, err = decodeCells(block, a.cells, room); err != nil {
 			return nil, err
 		}
 	}

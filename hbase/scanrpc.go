@@ -192,7 +192,7 @@ func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
 		for _, n := range resp.CellsPerResult {
 			total += int(n)
 		}
-		all, err := decodeCells(block, total)
+		all, err := decodeCells(block, total, nil)
 		if err != nil {
 			return nil, err
 		}

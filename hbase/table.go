@@ -27,8 +27,7 @@ func (t *Table) Get(ctx context.Context, g *Get) (*Result, error) {
 	if err := checkGet("get", g); err != nil {
 		return nil, err
 	}
-	call := getCall{table: t}
-	res, err := call.run(ctx, g, false)
+	res, _, err := t.get(ctx, "get", g, false)
 	if err != nil {
 		return nil, t.wrap("get", err)
 	}
@@ -40,11 +39,11 @@ func (t *Table) Exists(ctx context.Context, g *Get) (bool, error) {
 	if err := checkGet("exists", g); err != nil {
 		return false, err
 	}
-	call := getCall{table: t}
-	if _, err := call.run(ctx, g, true); err != nil {
+	_, found, err := t.get(ctx, "exists", g, true)
+	if err != nil {
 		return false, t.wrap("exists", err)
 	}
-	return call.resp.exists, nil
+	return found, nil
 }
 
 // MultiGet reads several rows at once, in parallel over the servers. The

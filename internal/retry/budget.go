@@ -124,17 +124,25 @@ func (b *Budget) Deadline() (t time.Time, ok bool) { return b.deadline, !b.deadl
 
 // Remaining gives the time left, never negative; without a deadline, a
 // century.
-func (b *Budget) Remaining() time.Duration {
+func (b *Budget) Remaining() time.Duration { return b.remaining(time.Now()) }
+
+func (b *Budget) remaining(now time.Time) time.Duration {
 	if b.deadline.IsZero() {
 		return 100 * 365 * 24 * time.Hour
 	}
-	return max(time.Until(b.deadline), 0)
+	return max(b.deadline.Sub(now), 0)
 }
 
 // AttemptTimeout gives the time for one attempt: rpc (0: no bound of its own)
 // or what is left of the operation, whichever is less.
 func (b *Budget) AttemptTimeout(rpc time.Duration) time.Duration {
-	if left := b.Remaining(); rpc <= 0 || left < rpc {
+	return b.AttemptTimeoutFrom(time.Now(), rpc)
+}
+
+// AttemptTimeoutFrom is AttemptTimeout for callers who know the time.
+func (b *Budget) AttemptTimeoutFrom(now time.Time, rpc time.Duration) time.Duration {
+	left := b.remaining(now)
+	if rpc <= 0 || left < rpc {
 		return left
 	}
 	return rpc
@@ -160,6 +168,27 @@ func (b *Budget) Attempt(server, region string) error {
 		b.reason = Deadline
 		return b.Exhausted()
 	}
+	b.begin(server, region)
+	b.Enter(Calling)
+	return nil
+}
+
+// FirstAttempt is Attempt for an operation that has not waited for anything
+// since Start, such as one that found its route in the cache: Start's look at
+// the clock serves it too. The attempt's own began is the time to be used with
+// AttemptTimeout.
+func (b *Budget) FirstAttempt(server, region string) (began time.Time, err error) {
+	if !b.deadline.IsZero() && b.timeout <= 0 {
+		b.reason = Deadline
+		return b.start, b.Exhausted()
+	}
+	b.begin(server, region)
+	b.phase = Calling
+	return b.start, nil
+}
+
+// begin counts an attempt.
+func (b *Budget) begin(server, region string) {
 	b.attempts++
 	if !b.free {
 		b.counted++
@@ -176,8 +205,6 @@ func (b *Budget) Attempt(server, region string) error {
 		}
 		b.nserver++
 	}
-	b.Enter(Calling)
-	return nil
 }
 
 // Failed notes the failure of the last attempt, or of a lookup, and leaves the

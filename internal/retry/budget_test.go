@@ -253,6 +253,35 @@ func TestAttemptTimeout(t *testing.T) {
 	})
 }
 
+func TestFirstAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b Budget
+		b.Start(context.Background(), Config{Op: "get", Timeout: 3 * time.Second, MaxAttempts: 1})
+		began, err := b.FirstAttempt("a:1", "r")
+		if err != nil || !began.Equal(time.Now()) || b.Attempts() != 1 {
+			t.Fatalf("%v, %v, %d attempts", began, err, b.Attempts())
+		}
+		time.Sleep(time.Second)
+		if got := b.AttemptTimeoutFrom(began, time.Minute); got != 3*time.Second {
+			t.Errorf("%v from its beginning", got)
+		}
+		if got := b.AttemptTimeout(time.Minute); got != 2*time.Second {
+			t.Errorf("%v from now", got)
+		}
+		var e *Error
+		if err := b.Attempt("b:1", "r"); !errors.As(err, &e) || len(e.Servers) != 1 || e.Servers[0] != "a:1" ||
+			len(e.Spent) != 1 || e.Spent[0] != (Spent{Phase: Calling, Time: time.Second}) {
+			t.Errorf("a second of one: %v, %+v", err, e)
+		}
+		ctx, cancel := context.WithDeadline(context.Background(), time.Now())
+		defer cancel()
+		b.Start(ctx, Config{Op: "get"})
+		if _, err := b.FirstAttempt("a:1", "r"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after the deadline: %v", err)
+		}
+	})
+}
+
 func TestServersAreCounted(t *testing.T) {
 	var b Budget
 	b.Start(context.Background(), Config{Op: "get"})

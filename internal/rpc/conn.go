@@ -43,17 +43,6 @@ type Conn struct {
 	err        error         // written before done is closed
 }
 
-// calls are the calls that wait for an answer. Whoever takes one out of the
-// map ends it, so that it ends exactly once.
-type calls struct {
-	mu     sync.Mutex
-	byID   map[uint32]*pending // nil once the connection failed
-	lastID uint32
-	count  atomic.Int64 // len(byID), readable without the lock
-	// overlaps counts the calls that began while another was under way.
-	overlaps atomic.Uint64
-}
-
 // pending is a call on its way.
 type pending struct {
 	// done gets one value when the call is ended by someone else than Do.
@@ -62,8 +51,13 @@ type pending struct {
 
 	id uint32 // under calls.mu
 
-	yield bool        // may be interrupted
-	timer *time.Timer // of Call.Timeout; kept for the next call
+	yield bool // may be interrupted
+	// timeout counts from began; timer is made and armed only by who has to
+	// wait, and kept for the next call.
+	timeout time.Duration
+	began   time.Time
+	timer   *time.Timer
+	armed   bool
 
 	// start and end are the request's place in the byte stream; under writer.mu.
 	start, end uint64
@@ -96,6 +90,9 @@ type Call struct {
 	// Timeout bounds the call besides the context, and costs less than a
 	// context of one's own; 0 = none. It ends with context.DeadlineExceeded.
 	Timeout time.Duration
+	// Began is when Timeout began to count, for callers who have looked at the
+	// clock anyway; the zero time means: when Do is called.
+	Began time.Time
 	// Yield lets Interrupt end the call.
 	Yield bool
 
@@ -153,17 +150,27 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 
 	p := c.newPending()
 	p.yield = call.Yield
-	expired := p.arm(call.Timeout)
-	if err := c.send(ctx, expired, p, &req); err != nil {
+	if p.timeout = call.Timeout; p.timeout > 0 {
+		if p.began = call.Began; p.began.IsZero() {
+			p.began = time.Now()
+		}
+	}
+	if err := c.send(ctx, p, &req); err != nil {
 		c.release(p) // send ended the call by itself: nobody else knows p
 		return err
 	}
-	c.seeRead(p, mayLead)
+	if c.seeRead(p, mayLead) {
+		return c.finish(p, call)
+	}
+	if len(p.done) > 0 { // no need to look at the clock
+		<-p.done
+		return c.finish(p, call)
+	}
 	select {
 	case <-p.done:
 		return c.finish(p, call)
 	case <-ctx.Done():
-	case <-expired:
+	case <-p.expired():
 	}
 	if c.calls.forget(p) {
 		call.Sent = !c.w.withdraw(p)
@@ -171,7 +178,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 		c.release(p)
 		return givenUp(ctx)
 	}
-	// Someone took it out of the map and is about to end it.
+	// Someone took it out of the calls and is about to end it.
 	<-p.done
 	return c.finish(p, call)
 }
@@ -211,68 +218,13 @@ func (c *Conn) newPending() *pending {
 	return &pending{done: make(chan struct{}, 1)}
 }
 
-// release gives a call back that ended and whose done is empty. It saves two
-// of a Get's five or six allocations.
+// release gives a call back that ended and whose done is empty.
 func (c *Conn) release(p *pending) {
-	if p.timer != nil {
+	if p.armed {
 		p.timer.Stop()
 	}
 	*p = pending{done: p.done, timer: p.timer}
 	c.pool.Put(p)
-}
-
-// register gives the call an id. It fails if the connection has.
-func (cs *calls) register(p *pending) bool {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if cs.byID == nil {
-		return false
-	}
-	for {
-		// Ids are Java ints: 31 bits, then from the start. 0 is left out, as it
-		// is what a header without an id reads as.
-		cs.lastID = (cs.lastID + 1) & math.MaxInt32
-		if _, taken := cs.byID[cs.lastID]; !taken && cs.lastID != 0 {
-			break
-		}
-	}
-	p.id = cs.lastID
-	cs.byID[p.id] = p
-	if cs.count.Add(1) > 1 {
-		cs.overlaps.Add(1)
-	}
-	return true
-}
-
-// take removes a call, nil if there is none of this id.
-func (cs *calls) take(id uint32) *pending {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	p := cs.byID[id]
-	if p != nil {
-		delete(cs.byID, id)
-		cs.count.Add(-1)
-	}
-	return p
-}
-
-// forget removes this very call; false if someone else took it.
-func (cs *calls) forget(p *pending) bool {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if cs.byID[p.id] != p {
-		return false
-	}
-	delete(cs.byID, p.id)
-	cs.count.Add(-1)
-	return true
-}
-
-// waiting says whether somebody waits for an answer of this id.
-func (cs *calls) waiting(id uint32) bool {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return cs.byID[id] != nil
 }
 
 // Addr is the server's host:port, as configured.
@@ -338,21 +290,11 @@ func (c *Conn) closeIfIdle() {
 // is over.
 func (c *Conn) fail(cause error, ifIdle bool) bool {
 	c.w.mu.Lock()
-	c.calls.mu.Lock()
-	if c.calls.byID == nil {
-		c.calls.mu.Unlock()
+	ended, over, ok := c.calls.end(ifIdle)
+	if !ok {
 		c.w.mu.Unlock()
-		return true
+		return over
 	}
-	if ifIdle && len(c.calls.byID) > 0 {
-		c.calls.mu.Unlock()
-		c.w.mu.Unlock()
-		return false
-	}
-	ended := c.calls.byID
-	c.calls.byID = nil
-	c.calls.count.Store(0)
-	c.calls.mu.Unlock()
 	reached := c.w.close()
 	c.err = &ConnError{Addr: c.addr, Cause: cause}
 	close(c.done)

@@ -418,7 +418,7 @@ func TestCallIDsWrap(t *testing.T) {
 	c := dial(t, config(addr))
 	c.calls.mu.Lock()
 	c.calls.lastID = math.MaxInt32 - 2
-	c.calls.byID[1] = &pending{done: make(chan struct{}, 1), id: 1} // still on its way after 2^31 calls
+	*c.calls.place(1) = &pending{done: make(chan struct{}, 1), id: 1} // still on its way after 2^31 calls
 	c.calls.mu.Unlock()
 	var ids []uint32
 	for range 4 {

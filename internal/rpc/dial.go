@@ -129,7 +129,7 @@ func newConn(cfg *Config, s settings, nc, stream net.Conn) *Conn {
 	}
 	c.reader = bufio.NewReaderSize(&hearing{stream, c}, readBuffer)
 	c.token.wake = make(chan struct{}, 1)
-	c.calls.byID = make(map[uint32]*pending)
+	c.calls.ring = make([]*pending, minRing)
 	if stream == nc {
 		c.w.try = nonblocking(nc)
 	}

@@ -23,7 +23,7 @@
 //     and without touching other calls: a request that was not yet written is
 //     withdrawn, one that was written has its late answer dropped.
 //   - Every call ends exactly once: by the answer, its context, or the failure
-//     of the connection. Whoever takes it out of the calls map ends it.
+//     of the connection. Whoever takes it out of the calls ends it.
 //   - Call.Sent is false only if the server cannot have got the whole request.
 //   - The send buffer is bounded; who finds it full waits, on its context.
 //   - A connection fails once, for good, with one cause; it never reconnects.

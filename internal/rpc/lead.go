@@ -34,9 +34,13 @@ import (
 //     data itself, so that the end of a quiet stream is noticed.
 
 const (
-	// standbyTick bounds how late a leader notices the end of its context: two
-	// ticks. Half of it would double the wake-ups of a busy connection.
-	standbyTick = time.Millisecond
+	// standbyTick bounds how long a leader does not notice that its context was
+	// canceled: two ticks, from when it began. (Deadlines are not late at all,
+	// see leadMargin.) It is longer than the tick of common kernels, 4 ms: a
+	// timer due before that has the kernel set the clock's hardware each time
+	// the process waits for its answer, which costs a lone call 2 us and more
+	// in a virtual machine.
+	standbyTick = 5 * time.Millisecond
 	leadMargin  = 4 * standbyTick
 	// loneCalls is after how many calls in a row that overlapped no other the
 	// reader stands by. Passing the token costs more than it saves, so two
@@ -75,39 +79,40 @@ func (t *token) is(h tokenHolder) bool { return tokenHolder(t.holder.Load()) == 
 
 // seeRead sees to it that somebody reads, after a call was sent: the caller
 // itself if it may, which then returns when its call is over or somebody else
-// has taken over; else the reader.
-func (c *Conn) seeRead(p *pending, mayLead bool) {
+// has taken over; else the reader. It says whether the call is over, and is
+// the caller's to finish; else p.done will tell.
+func (c *Conn) seeRead(p *pending, mayLead bool) (over bool) {
 	t := &c.token
 	if !t.is(heldByNobody) {
-		return
+		return false
 	}
 	t.mu.Lock()
 	if !t.is(heldByNobody) {
 		t.mu.Unlock()
-		return
+		return false
 	}
 	if !mayLead || c.calls.count.Load() != 1 {
 		c.passToReader()
 		t.mu.Unlock()
-		return
+		return false
 	}
 	t.set(heldByLeader)
 	t.leads++
 	overlaps := c.calls.overlaps.Load()
 	t.mu.Unlock()
-	c.lead(p, overlaps)
+	return c.lead(p, overlaps)
 }
 
 // lead reads answers until p is over, or up to a point where the reader has to
-// go on.
-func (c *Conn) lead(p *pending, overlaps uint64) {
-	for len(p.done) == 0 {
+// go on. It says whether it was its own reading that ended the call.
+func (c *Conn) lead(p *pending, overlaps uint64) (over bool) {
+	for !over && len(p.done) == 0 {
 		whole, err := c.awaitFrame()
 		if errors.Is(err, os.ErrDeadlineExceeded) || err == nil && !whole {
 			break
 		}
 		if err == nil {
-			err = c.readAnswer()
+			over, err = c.readAnswer(p)
 		}
 		if err != nil {
 			c.fail(readError(err), false)
@@ -122,7 +127,8 @@ func (c *Conn) lead(p *pending, overlaps uint64) {
 		t.interrupted = false
 		_ = c.nc.SetReadDeadline(time.Time{})
 	}
-	c.letGo(len(p.done) > 0 && overlaps == c.calls.overlaps.Load())
+	c.letGo((over || len(p.done) > 0) && overlaps == c.calls.overlaps.Load())
+	return over
 }
 
 // letGo gives the token up, to nobody if that is allowed, else to the reader.

@@ -9,17 +9,7 @@ import (
 // Interrupt ends the calls in flight that have Yield set, with err, and leaves
 // the others and the connection alone. Their late answers are dropped.
 func (c *Conn) Interrupt(err error) {
-	var ended []*pending
-	c.calls.mu.Lock()
-	for id, p := range c.calls.byID {
-		if p.yield {
-			delete(c.calls.byID, id)
-			c.calls.count.Add(-1)
-			ended = append(ended, p)
-		}
-	}
-	c.calls.mu.Unlock()
-	for _, p := range ended {
+	for _, p := range c.calls.takeYielding() {
 		p.err, p.sent = err, !c.w.withdraw(p)
 		p.done <- struct{}{}
 	}
@@ -71,16 +61,19 @@ func (c *Conn) writeFailed(err error) {
 	})
 }
 
-// arm starts the clock of a call's Timeout; nil if it has none.
-func (p *pending) arm(d time.Duration) <-chan time.Time {
-	if d <= 0 {
+// expired starts the clock of what is left of a call's Timeout; nil if it has
+// none.
+func (p *pending) expired() <-chan time.Time {
+	if p.timeout <= 0 {
 		return nil
 	}
+	d := p.timeout - time.Since(p.began)
 	if p.timer == nil {
 		p.timer = time.NewTimer(d)
 	} else {
 		p.timer.Reset(d)
 	}
+	p.armed = true
 	return p.timer.C
 }
 

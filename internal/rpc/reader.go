@@ -18,7 +18,7 @@ func (c *Conn) read() error {
 	if err != nil {
 		return err
 	}
-	if err := c.readAnswer(); err != nil {
+	if _, err := c.readAnswer(nil); err != nil {
 		var format *wire.FormatError
 		var large *wire.TooLargeError
 		if errors.As(err, &format) || errors.As(err, &large) && large.Size > wire.DefaultMaxFrame {
@@ -27,7 +27,7 @@ func (c *Conn) read() error {
 		return err
 	}
 	for c.standBy() {
-		if err := c.readAnswer(); err != nil {
+		if _, err := c.readAnswer(nil); err != nil {
 			return err
 		}
 	}
@@ -52,67 +52,103 @@ func (c *Conn) sniff() (first []byte, err error) {
 	return first, nil
 }
 
-// readAnswer reads one frame, for who holds the token. It returns only errors that end the connection.
-func (c *Conn) readAnswer() error {
+// readAnswer reads one frame, for who holds the token. It returns only errors
+// that end the connection. own is the reading caller's own call, nil if it has
+// none: if the answer is to that, it is not told so through done, but by over.
+func (c *Conn) readAnswer(own *pending) (over bool, err error) {
 	total, err := wire.ReadTotal(c.reader, c.maxFrame)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var h wire.ResponseHeader
-	left, err := c.readHeader(total, &h)
-	if err != nil {
-		return err
+	if total <= c.reader.Buffered() {
+		frame, err := c.reader.Peek(total)
+		if err != nil {
+			return false, err
+		}
+		body, err := wire.CutResponseHeader(frame, &h)
+		if err != nil {
+			return false, err
+		}
+		p, err := c.addressee(&h)
+		if p != nil && err == nil {
+			// The answer's parts are the caller's to keep, the buffer is ours.
+			over, err = c.deliver(p, own, &h, append([]byte(nil), body...))
+		}
+		if err == nil {
+			_, err = c.reader.Discard(total)
+		}
+		return over, err
 	}
+	return c.readLarge(own, total, &h)
+}
+
+// addressee takes out the call that a whole answer is for; nil if
+// there is none, or if it is an answer to no call. The error ends the
+// connection.
+func (c *Conn) addressee(h *wire.ResponseHeader) (*pending, error) {
+	if err := c.heard(h); err != nil || int32(h.CallID) < 0 {
+		return nil, err
+	}
+	return c.calls.take(h.CallID), nil
+}
+
+// heard notes that an answer came. One to no call is about the connection, and
+// an exception there ends it.
+func (c *Conn) heard(h *wire.ResponseHeader) error {
 	// The time the bytes came: a clock reading per read is enough.
 	now := c.lastHeard.Load()
 	c.lastUse.Store(now)
 	if int32(h.CallID) < 0 {
-		// An answer to no call, about the connection.
 		if h.Exception != nil {
 			return h.Exception
 		}
-		return c.discard(left)
+		return nil
 	}
 	c.lastReply.Store(max(now, 1))
-
-	// A body that is still on its way is read before the call is taken out of
-	// the map, so that its caller can leave meanwhile.
-	var p *pending
-	if left <= c.reader.Buffered() {
-		if p = c.calls.take(h.CallID); p == nil {
-			return c.discard(left)
-		}
-	} else if !c.calls.waiting(h.CallID) {
-		return c.discard(left)
-	}
-	var body []byte
-	if left > 0 {
-		body, err = wire.ReadBody(c.reader, left, nil)
-	}
-	var result, cells []byte
-	if err == nil {
-		result, cells, err = h.DecodeResponseBody(body)
-	}
-	if p == nil {
-		if err != nil {
-			return err // the call is still in the map and fails with the rest
-		}
-		if p = c.calls.take(h.CallID); p == nil {
-			return nil
-		}
-	}
-	if err != nil {
-		// The call is ours to end; the rest ends with the connection.
-		p.err, p.sent = &ConnError{Addr: c.addr, Cause: readError(err), Sent: true}, true
-		p.done <- struct{}{}
-		return err
-	}
-	p.exception, p.result, p.cells = h.Exception, result, cells
-	p.done <- struct{}{}
-	if h.Exception != nil && h.Exception.Fatal() {
-		return h.Exception
-	}
 	return nil
+}
+
+// readLarge is readAnswer for a frame that is not yet, or will never be, in the
+// buffer as a whole. The body is read before the call is taken out,
+// so that its caller can leave meanwhile.
+func (c *Conn) readLarge(own *pending, total int, h *wire.ResponseHeader) (over bool, err error) {
+	left, err := c.readHeader(total, h)
+	if err != nil {
+		return false, err
+	}
+	if err := c.heard(h); err != nil {
+		return false, err
+	}
+	if int32(h.CallID) < 0 || !c.calls.waiting(h.CallID) {
+		return false, c.discard(left)
+	}
+	body, err := wire.ReadBody(c.reader, left, nil)
+	if err != nil {
+		return false, err // the call is still there and fails with the rest
+	}
+	p := c.calls.take(h.CallID)
+	if p == nil {
+		return false, nil
+	}
+	return c.deliver(p, own, h, body)
+}
+
+// deliver ends a call with its answer. What is wrong with the answer ends the
+// connection as well.
+func (c *Conn) deliver(p, own *pending, h *wire.ResponseHeader, body []byte) (over bool, err error) {
+	p.exception = h.Exception
+	p.result, p.cells, err = h.DecodeResponseBody(body)
+	if err != nil {
+		p.err, p.sent = &ConnError{Addr: c.addr, Cause: err, Sent: true}, true
+	} else if h.Exception != nil && h.Exception.Fatal() {
+		err = h.Exception
+	}
+	if p == own {
+		return true, err
+	}
+	p.done <- struct{}{}
+	return false, err
 }
 
 // readHeader reads the header with its length and returns how many bytes of

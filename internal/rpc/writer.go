@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
@@ -52,7 +51,7 @@ func (w *writer) queued() int { return len(w.buf) - w.head }
 
 // send queues a request and sees to it that it is written. On error the call
 // is over and p unknown to anyone.
-func (c *Conn) send(ctx context.Context, expired <-chan time.Time, p *pending, req *wire.Request) error {
+func (c *Conn) send(ctx context.Context, p *pending, req *wire.Request) error {
 	w := &c.w
 	w.mu.Lock()
 	for !w.closed && w.queued() >= maxQueued {
@@ -65,7 +64,7 @@ func (c *Conn) send(ctx context.Context, expired <-chan time.Time, p *pending, r
 		case <-space:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-expired:
+		case <-p.expired():
 			return context.DeadlineExceeded
 		case <-c.done:
 		}

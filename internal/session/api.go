@@ -46,6 +46,9 @@ type RegionCall struct {
 	// per attempt (from 1). Message and cells must not change until the call
 	// returns. Cells are in KeyValueCodec form, uncompressed; nil for none.
 	Param func(region []byte, attempt int) (param wire.Marshaler, cells []byte)
+	// Names, if not nil, keeps the name that Param got for the next call with
+	// the same Names, which then must not begin before this one has returned.
+	Names *RegionNames
 	// Result receives the answer. It is reset before each attempt if it has a
 	// Reset method.
 	Result wire.Unmarshaler
@@ -60,6 +63,26 @@ type RegionCall struct {
 	// Op names the operation in errors and traces: "get", "put", ... Default:
 	// Method.
 	Op string
+}
+
+// RegionNames remembers the name of the region asked for last, since routes
+// make theirs anew each time, in a buffer that is used again. The zero value is
+// empty. Not safe for concurrent use.
+type RegionNames struct {
+	route *route.Route
+	name  []byte
+}
+
+// of gives the region's name, valid until the next call; a nil receiver makes a
+// name of its own.
+func (n *RegionNames) of(r *route.Route) []byte {
+	if n == nil {
+		return r.Name()
+	}
+	if n.route != r {
+		n.route, n.name = r, r.AppendName(n.name[:0])
+	}
+	return n.name
 }
 
 // Answer is what a successful call brings besides its Result.

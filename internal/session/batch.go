@@ -311,7 +311,8 @@ func (b *batch) exchange(c *chunk) event {
 	if c.err = c.srv.Err(); c.err == nil {
 		var cn *conn
 		if cn, c.err = peerOf(c.srv).get(b.slow, q.service); c.err == nil {
-			c.err = b.core.exchange(b.ctx, b.slow, c.srv, cn, &q, b.budget.AttemptTimeout(limit), &c.x)
+			c.x.began = time.Now()
+			c.err = b.core.exchange(b.ctx, b.slow, c.srv, cn, &q, b.budget.AttemptTimeoutFrom(c.x.began, limit), &c.x)
 		}
 	}
 	if o := b.core.cfg.Observer; o != nil && c.x.tried {

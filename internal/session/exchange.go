@@ -21,6 +21,7 @@ type request struct {
 	cells           []byte
 	result          wire.Unmarshaler
 	build           func(region []byte, attempt int) (wire.Marshaler, []byte)
+	names           *RegionNames
 	yield           bool // may be given up when the server falls silent
 }
 
@@ -36,7 +37,8 @@ type exchange struct {
 }
 
 // exchange takes a place in the server's line, sends and waits for the answer.
-// ctx is the caller's; waiting is for the line, nil for "do not wait".
+// ctx is the caller's; waiting is for the line, nil for "do not wait". timeout
+// counts from x.began, which is moved if the line takes time.
 func (c *Core) exchange(ctx, waiting context.Context, srv *health.Server, cn *conn, q *request, timeout time.Duration, x *exchange) error {
 	x.conn = cn
 	if x.full = false; !srv.TryAcquire() {
@@ -47,12 +49,15 @@ func (c *Core) exchange(ctx, waiting context.Context, srv *health.Server, cn *co
 		if err := srv.Acquire(waiting); err != nil {
 			return err
 		}
+		now := time.Now()
+		timeout -= now.Sub(x.began)
+		x.began = now
 	}
 	call := rpc.Call{
 		Method: q.method, Param: q.param, Cells: q.cells, Result: q.result, Priority: q.priority,
-		Timeout: timeout, Yield: q.yield,
+		Timeout: max(timeout, 1), Began: x.began, Yield: q.yield,
 	}
-	x.tried, x.began = true, time.Now()
+	x.tried = true
 	err := cn.Do(ctx, &call)
 	x.took = time.Since(x.began)
 	x.sent, x.cells = call.Sent, call.ResultCells

@@ -93,6 +93,7 @@ func (c *Core) CallMaster(ctx context.Context, call *ServerCall) (Answer, error)
 	o.at.Master = true
 	q := call.request(MasterService)
 	for {
+		o.waited = true
 		o.budget.Enter(retry.Locating)
 		o.sent, o.conn = false, nil
 		srv, err := c.master.find(o.waiting())

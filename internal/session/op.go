@@ -46,6 +46,8 @@ type op struct {
 
 	name, method string
 	table        string
+	// waited says that the operation has done more than compute since it began.
+	waited bool
 	// stay says that the target is fixed: a server that is down is an error at
 	// once, since there is nobody else to wait for.
 	stay bool
@@ -102,6 +104,7 @@ func (o *op) locate(table meta.TableName, row []byte, before bool) error {
 	}
 	if o.route == nil {
 		o.srv, o.conn, o.sent = nil, nil, false
+		o.waited = true
 		o.budget.Enter(retry.Locating)
 		var err error
 		if before {
@@ -115,6 +118,16 @@ func (o *op) locate(table meta.TableName, row []byte, before bool) error {
 	}
 	o.srv = o.route.Server()
 	return nil
+}
+
+// attempt counts an attempt and tells the time.
+func (o *op) attempt(server string) (began time.Time, err error) {
+	if !o.waited {
+		o.waited = true
+		return o.budget.FirstAttempt(server, "")
+	}
+	err = o.budget.Attempt(server, "")
+	return time.Now(), err
 }
 
 // endError marks errors of the budget: the operation is over.
@@ -140,18 +153,19 @@ func (o *op) send(q *request) ([]byte, error) {
 		return nil, err
 	}
 	p := peerOf(srv)
-	if err := o.budget.Attempt(p.name, ""); err != nil {
+	began, err := o.attempt(p.name)
+	if err != nil {
 		return nil, endError{err}
 	}
 	cn := p.client.conn.Load()
 	if q.service != ClientService || cn == nil || cn.Err() != nil {
-		var err error
 		if cn, err = p.get(o.waiting(), q.service); err != nil {
 			return nil, err
 		}
+		began = time.Now()
 	}
 	if q.build != nil {
-		q.param, q.cells = q.build(o.route.Name(), o.budget.Attempts())
+		q.param, q.cells = q.build(q.names.of(o.route), o.budget.Attempts())
 	}
 	if o.budget.Attempts() > 1 {
 		if r, ok := q.result.(interface{ Reset() }); ok {
@@ -166,10 +180,12 @@ func (o *op) send(q *request) ([]byte, error) {
 		limit = o.core.cfg.RPCTimeout
 	}
 	var x exchange
-	err := o.core.exchange(o.ctx, nil, srv, cn, q, o.budget.AttemptTimeout(limit), &x)
+	x.began = began
+	err = o.core.exchange(o.ctx, nil, srv, cn, q, o.budget.AttemptTimeoutFrom(began, limit), &x)
 	if x.full {
 		// The line is long: wait in it, under the operation's time as well.
-		err = o.core.exchange(o.ctx, o.waiting(), srv, cn, q, o.budget.AttemptTimeout(limit), &x)
+		x.began = time.Now()
+		err = o.core.exchange(o.ctx, o.waiting(), srv, cn, q, o.budget.AttemptTimeoutFrom(x.began, limit), &x)
 	}
 	o.conn, o.sent = cn, x.sent
 	if o.core.cfg.Observer != nil && x.tried {

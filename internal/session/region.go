@@ -76,7 +76,7 @@ func (call *RegionCall) config() retry.Config {
 func (call *RegionCall) request() request {
 	q := request{
 		service: call.Service, method: call.Method, priority: call.Priority, timeout: call.Timeout,
-		result: call.Result, build: call.Param,
+		result: call.Result, build: call.Param, names: call.Names,
 	}
 	if q.service == "" {
 		q.service = ClientService

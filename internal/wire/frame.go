@@ -280,9 +280,26 @@ type ResponseHeader struct {
 	CellBlock uint32
 }
 
+// CutResponseHeader reads the header of a frame (without its total) and gives
+// the rest, which aliases the frame.
+func CutResponseHeader(frame []byte, h *ResponseHeader) (body []byte, err error) {
+	header, body, err := cutDelimited(frame, "response header")
+	if err == nil {
+		err = DecodeResponseHeader(header, h)
+	}
+	return body, err
+}
+
 // DecodeResponseHeader reads a header (without its length). Nothing in h
 // aliases it.
 func DecodeResponseHeader(header []byte, h *ResponseHeader) error {
+	if h.decodeUsual(header) {
+		return nil
+	}
+	return h.decodeAny(header)
+}
+
+func (h *ResponseHeader) decodeAny(header []byte) error {
 	*h = ResponseHeader{}
 	return eachField(header, "response header", func(num protowire.Number, v uint64, b []byte) (err error) {
 		switch {
@@ -301,6 +318,33 @@ func DecodeResponseHeader(header []byte, h *ResponseHeader) error {
 	})
 }
 
+// decodeUsual reads the header of a successful answer as servers write it: call
+// id, and the length of the cell block if there is one. Anything else gives
+// false and is left to the general way.
+func (h *ResponseHeader) decodeUsual(b []byte) bool {
+	if len(b) < 2 || b[0] != fieldCallID<<3 {
+		return false
+	}
+	id, n := binary.Uvarint(b[1:])
+	if n <= 0 {
+		return false
+	}
+	b = b[1+n:]
+	if len(b) == 0 {
+		*h = ResponseHeader{CallID: uint32(id)}
+		return true
+	}
+	if len(b) < 4 || b[0] != fieldRespCellBlock<<3|2 || int(b[1]) != len(b)-2 || b[2] != fieldBlockLength<<3 {
+		return false
+	}
+	block, n := binary.Uvarint(b[3:])
+	if n != len(b)-3 || block > math.MaxInt32 {
+		return false
+	}
+	*h = ResponseHeader{CallID: uint32(id), HasCells: true, CellBlock: uint32(block)}
+	return true
+}
+
 // DecodeResponseBody takes what follows the header apart. A failed call may
 // have no body.
 func (h *ResponseHeader) DecodeResponseBody(body []byte) (result, cells []byte, err error) {
@@ -316,12 +360,9 @@ func (h *ResponseHeader) DecodeResponseBody(body []byte) (result, cells []byte, 
 // DecodeResponse takes a frame (without its total) apart.
 func DecodeResponse(frame []byte, r *Response) error {
 	*r = Response{}
-	header, rest, err := cutDelimited(frame, "response header")
-	if err != nil {
-		return err
-	}
 	var h ResponseHeader
-	if err := DecodeResponseHeader(header, &h); err != nil {
+	rest, err := CutResponseHeader(frame, &h)
+	if err != nil {
 		return err
 	}
 	r.CallID, r.Exception = h.CallID, h.Exception

@@ -82,6 +82,23 @@ func FuzzDecodeResponse(f *testing.F) {
 }
 
 // FuzzStream reads whatever comes as a server and as a client would.
+// The short way reads what the general way reads, or leaves it to that.
+func FuzzUsualHeader(f *testing.F) {
+	f.Add([]byte{8, 1})
+	f.Add([]byte{8, 0xff, 0xff, 0xff, 0xff, 7, 0x1a, 3, 8, 0x80, 1})
+	f.Add([]byte{8, 5, 0x1a, 2, 8, 0})
+	f.Add([]byte{8, 5, 8, 6})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		var usual, any ResponseHeader
+		if !usual.decodeUsual(in) {
+			return
+		}
+		if err := any.decodeAny(in); err != nil || usual != any {
+			t.Fatalf("%x: %+v and %+v, %v", in, usual, any, err)
+		}
+	})
+}
+
 func FuzzStream(f *testing.F) {
 	header, err := AppendConnectionHeader(AppendPreamble(nil, AuthSimple), &pb.ConnectionHeader{ServiceName: proto.String("ClientService"), VersionInfo: Version()})
 	if err != nil {
