@@ -23,6 +23,13 @@ type Registry interface {
 	Close() error
 }
 
+// Troubled is implemented by registries that can tell, while a question waits
+// for its answer, what they are struggling with.
+type Troubled interface {
+	// Trouble gives nil if there is nothing to tell. It does not block.
+	Trouble() error
+}
+
 // ErrClosed is returned by every call on a closed registry.
 var ErrClosed = errors.New("registry closed")
 

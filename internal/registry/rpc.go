@@ -63,6 +63,29 @@ type rpcRegistry struct {
 	endpoints []string // the configured ones first
 	conns     map[string]*rpc.Conn
 	refreshed time.Time
+	asking    map[*question]struct{} // under way
+}
+
+// question is one that waits for an endpoint.
+type question struct {
+	what, addr string
+	began      time.Time
+}
+
+// Trouble tells which endpoints owe an answer.
+func (r *rpcRegistry) Trouble() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := &EndpointsError{}
+	for q := range r.asking {
+		e.What = q.what
+		e.Endpoints = append(e.Endpoints, EndpointError{q.addr, fmt.Errorf("no answer for %s", time.Since(q.began).Round(time.Millisecond))})
+	}
+	if len(e.Endpoints) == 0 {
+		return nil
+	}
+	slices.SortFunc(e.Endpoints, func(a, b EndpointError) int { return strings.Compare(a.Addr, b.Addr) })
+	return e
 }
 
 // OpenRPC makes a registry over ClientMetaService. It does not connect: the
@@ -80,7 +103,7 @@ func OpenRPC(cfg RPCConfig) (Registry, error) {
 	if cfg.IdleTimeout <= 0 {
 		cfg.IdleTimeout = DefaultIdleTimeout
 	}
-	r := &rpcRegistry{cfg: cfg, endpoints: slices.Clone(cfg.Endpoints), conns: make(map[string]*rpc.Conn), refreshed: time.Now()}
+	r := &rpcRegistry{cfg: cfg, endpoints: slices.Clone(cfg.Endpoints), conns: make(map[string]*rpc.Conn), asking: make(map[*question]struct{}), refreshed: time.Now()}
 	//holdfast:allow context connections belong to the registry, which outlives every call
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r, nil
@@ -151,7 +174,7 @@ func (r *rpcRegistry) spawn(f func()) bool {
 
 // ask puts a question to random endpoints, Fanout at a time, and gives the
 // first good answer. Those who fail or keep silent are followed by the next.
-func ask[T any](ctx context.Context, r *rpcRegistry, what string, question func(context.Context, *rpc.Conn) (T, error)) (T, error) {
+func ask[T any](ctx context.Context, r *rpcRegistry, what string, f func(context.Context, *rpc.Conn) (T, error)) (T, error) {
 	var none T
 	type reply struct {
 		addr  string
@@ -179,7 +202,14 @@ func ask[T any](ctx context.Context, r *rpcRegistry, what string, question func(
 			addr := order[0]
 			order = order[1:]
 			if !r.spawn(func() {
-				value, err := askOne(asking, r, addr, question)
+				q := &question{what, addr, time.Now()}
+				r.mu.Lock()
+				r.asking[q] = struct{}{}
+				r.mu.Unlock()
+				value, err := askOne(asking, r, addr, f)
+				r.mu.Lock()
+				delete(r.asking, q)
+				r.mu.Unlock()
 				replies <- reply{addr, value, err}
 			}) {
 				return
@@ -221,14 +251,14 @@ func ask[T any](ctx context.Context, r *rpcRegistry, what string, question func(
 	return none, fail
 }
 
-func askOne[T any](ctx context.Context, r *rpcRegistry, addr string, question func(context.Context, *rpc.Conn) (T, error)) (T, error) {
+func askOne[T any](ctx context.Context, r *rpcRegistry, addr string, f func(context.Context, *rpc.Conn) (T, error)) (T, error) {
 	var none T
 	for again := false; ; again = true {
 		c, fresh, err := r.conn(ctx, addr)
 		if err != nil {
 			return none, err
 		}
-		v, err := question(ctx, c)
+		v, err := f(ctx, c)
 		if err != nil && !fresh && !again && c.Err() != nil && ctx.Err() == nil {
 			continue // an old connection may have been closed by the server
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/zk"
@@ -42,6 +44,42 @@ func (s zkSession) get(ctx context.Context, path string) ([]byte, error) {
 func (s zkSession) children(ctx context.Context, path string) ([]string, error) {
 	names, _, err := s.c.Children(ctx, path)
 	return names, zkError(err)
+}
+
+func (s zkSession) trouble() error {
+	state := s.c.State()
+	if state == zk.StateConnected {
+		return nil
+	}
+	return &EnsembleError{State: state, Attempts: s.c.Attempts()}
+}
+
+// EnsembleError says that no ZooKeeper server serves us at the moment.
+type EnsembleError struct {
+	State zk.State
+	// Attempts to connect, oldest first.
+	Attempts []zk.Attempt
+}
+
+// Error tells the last attempt at each server, and what it usually means.
+func (e *EnsembleError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no session with ZooKeeper (%v)", e.State)
+	seen := map[string]bool{}
+	for _, a := range slices.Backward(e.Attempts) {
+		if a.Outcome == zk.OutcomeConnected || seen[a.Host] {
+			continue
+		}
+		seen[a.Host] = true
+		fmt.Fprintf(&b, "; %v", a)
+		if advice := a.Outcome.Advice(); advice != "" && len(seen) == 1 {
+			fmt.Fprintf(&b, " (%s)", advice)
+		}
+	}
+	if len(seen) == 0 {
+		b.WriteString("; the first attempt is under way")
+	}
+	return b.String()
 }
 
 // closeTimeout bounds the polite goodbye to the server. Nothing depends on it:

@@ -109,6 +109,8 @@ func (f *fakeZK) children(_ context.Context, path string) ([]string, error) {
 	return names, nil
 }
 
+func (f *fakeZK) trouble() error { return f.err }
+
 func (f *fakeZK) close() { f.closed = true }
 
 func hbaseTree(parent string) map[string][]byte {

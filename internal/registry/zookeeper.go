@@ -34,6 +34,8 @@ type zkConn interface {
 	// errSessionOver if this session cannot answer ever again.
 	get(ctx context.Context, path string) ([]byte, error)
 	children(ctx context.Context, path string) ([]string, error)
+	// trouble tells why there is no connection; nil if there is one.
+	trouble() error
 	close()
 }
 
@@ -75,6 +77,17 @@ func (r *zkRegistry) Close() error {
 		conn.close()
 	}
 	return nil
+}
+
+// Trouble tells why there is no connection to the ensemble.
+func (r *zkRegistry) Trouble() error {
+	r.mu.Lock()
+	conn := r.conn
+	r.mu.Unlock()
+	if conn == nil {
+		return nil
+	}
+	return conn.trouble()
 }
 
 func (r *zkRegistry) session() (zkConn, error) {

@@ -24,6 +24,11 @@ type Config struct {
 	// be safe for concurrent use.
 	Rand func() float64
 
+	// Why, if set, tells what reads of hbase:meta are stuck in before they are
+	// sent (a registry that does not answer); nil if they are not. It is asked
+	// for the errors of callers whose time ends meanwhile, and must not block.
+	Why func() error
+
 	// ReadTimeout bounds one read of hbase:meta: default 3 s. It is begun again
 	// while somebody waits.
 	ReadTimeout time.Duration

@@ -79,6 +79,13 @@ func (e *LocateError) Error() string {
 	return b.String()
 }
 
+// unansweredError says that a read of hbase:meta is under way.
+type unansweredError struct{ since time.Duration }
+
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("hbase:meta has not answered for %s", e.since.Round(time.Millisecond))
+}
+
 // Unwrap gives Err and Last.
 func (e *LocateError) Unwrap() []error {
 	if e.Last == nil {

@@ -307,9 +307,34 @@ func (c *Cache) locateError(ctx context.Context, name meta.TableName, p position
 	if cause := context.Cause(ctx); cause != nil && err == ctx.Err() && e.Last == nil {
 		if cause != err {
 			e.Last = cause
+		} else if w != nil {
+			// Nothing has failed yet: what is it that takes so long?
+			e.Last = c.stuck(w)
 		}
 	}
 	return e
+}
+
+// stuck tells what a waiter that has left was waiting for, nil if that cannot
+// be said.
+func (c *Cache) stuck(w *waiter) error {
+	if c.cfg.Why != nil {
+		if err := c.cfg.Why(); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var since time.Time
+	for _, f := range w.table.flights {
+		if since.IsZero() || f.began.Before(since) {
+			since = f.began
+		}
+	}
+	if since.IsZero() {
+		return nil
+	}
+	return &unansweredError{time.Since(since)}
 }
 
 // sortWants brings the waiters in gaps into order and forgets those who left.

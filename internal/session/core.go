@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/health"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
@@ -25,6 +26,9 @@ type Core struct {
 	routes   *route.Cache
 	master   masterFinder
 	tokens   *retry.Tokens
+	// askingSince is when the question to the registry began that is waiting
+	// for its answer, in Unix nanoseconds; 0 if there is none.
+	askingSince atomic.Int64
 
 	nonceGroup uint64
 	nonces     atomic.Uint64
@@ -72,14 +76,38 @@ func Open(ctx context.Context, cfg Config) (*Core, error) {
 	c.routes = route.New(route.Config{
 		Source: metaReader{c}, Servers: c.servers, Logger: c.cfg.Logger, Rand: c.cfg.Rand,
 		Locator: func(ctx context.Context) (meta.ServerName, error) {
+			c.askingSince.CompareAndSwap(0, time.Now().UnixNano())
 			server, err := c.registry.MetaLocation(ctx)
+			c.askingSince.Store(0)
 			if err != nil {
-				err = &RegistryError{What: "server of hbase:meta", Registry: c.registry.String(), Err: err}
+				err = c.registryError("server of hbase:meta", err)
 			}
 			return server, err
 		},
+		Why: c.registryTrouble,
 	})
 	return c, nil
+}
+
+func (c *Core) registryError(what string, err error) error {
+	return &RegistryError{What: what, Registry: c.registry.String(), Err: err}
+}
+
+// registryTrouble tells what the registry is struggling with, nil if nobody
+// waits for it.
+func (c *Core) registryTrouble() error {
+	since := c.askingSince.Load()
+	if since == 0 {
+		return nil
+	}
+	var err error
+	if r, ok := c.registry.(registry.Troubled); ok {
+		err = r.Trouble()
+	}
+	if err == nil {
+		err = fmt.Errorf("no answer for %s", time.Since(time.Unix(0, since)).Round(time.Millisecond))
+	}
+	return c.registryError("server of hbase:meta", err)
 }
 
 func openRegistry(addr *registry.Address, cfg *Config) (registry.Registry, error) {
