@@ -162,12 +162,15 @@ func appendSqueezed(buf, t []byte) []byte {
 // embeddedHead finds, after offset from, where another log entry begins on the
 // same line: a full time with a level or bracket right after it. -1 if none.
 func embeddedHead(t []byte, from int) int {
+	if len(t) < from+40 {
+		return -1
+	}
 	for at := from; ; {
 		i := bytes.IndexByte(t[at:], ':')
-		if i < 0 || at+i < 13 {
-			if i < 0 {
-				return -1
-			}
+		if i < 0 {
+			return -1
+		}
+		if at+i < 13 {
 			at += i + 1
 			continue
 		}
