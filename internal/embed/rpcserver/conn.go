@@ -40,10 +40,11 @@ type Conn struct {
 	compressor *wire.Compressor
 
 	// inline is the number of the call that runs on the reading goroutine; see
-	// watchdog. r and inlines belong to whoever has the role of reader.
+	// watchdog. r, inlines and wary belong to whoever has the role of reader.
 	inline  atomic.Uint64
 	r       *bufio.Reader
 	inlines uint64
+	wary    int // so many more calls are not run inline
 }
 
 // header is what the connection header said.
@@ -140,6 +141,7 @@ func (c *Conn) takeOver() {
 	// The call running inline still uses the old buffer; nothing else is in it,
 	// or the call would not have been run inline.
 	c.r = bufio.NewReaderSize(c.nc, readBuffer)
+	c.wary = waryCalls
 	c.read()
 }
 
@@ -263,7 +265,9 @@ func (c *Conn) next() (*Call, error) {
 		return nil, nil
 	}
 	call.Param, call.block = req.Param, req.Cells
-	if inBuffer && alone && call.method.inline && !s.cfg.Chaos.Active() && s.mode.Load().normal() {
+	if c.wary > 0 {
+		c.wary--
+	} else if inBuffer && alone && call.method.inline && !s.cfg.Chaos.Active() && s.mode.Load().normal() {
 		call.inlineNow, call.frame = true, total
 		return call, nil
 	}
