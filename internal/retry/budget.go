@@ -250,26 +250,38 @@ func (b *Budget) Succeeded() {
 }
 
 // Next gives the wait before the next attempt in class c: at least hint, and
-// jittered. It takes the wait as decided upon: the next one of the class is
-// longer. ok is false if the wait and a request do not fit into the time left,
+// jittered, and as long as it can be while most retries fail (Tokens). It takes
+// the wait as decided upon: the next one of the class is longer. ok is false if the wait and a request do not fit into the time left,
 // or the attempts are used up: the operation is to end now with Exhausted.
 func (b *Budget) Next(c Class, hint time.Duration) (wait time.Duration, ok bool) {
 	s := c.Schedule()
-	n := b.counts[c]
-	if b.cfg.Tokens != nil && stretched(c) && b.cfg.Tokens.Scarce() {
-		n = max(n, 16) // beyond every cap
+	n, random := b.counts[c], b.random()
+	stretch := b.cfg.Tokens != nil && stretched(c) && b.cfg.Tokens.Scarce()
+	if stretch {
+		wait = s.Wait(max(n, 16), random) // beyond every cap
+	} else {
+		wait = s.Wait(n, random)
 	}
-	wait = s.Wait(n, b.random())
 	if hint > 0 {
 		// Others got the same hint at the same time; do not come back together.
 		wait = max(wait, hint+time.Duration(b.random()*float64(min(hint/4, 250*time.Millisecond))))
 	}
 	b.lastClass, b.lastHint = c, hint
+	left := b.Remaining() - b.cfg.ServiceTime
+	if stretch && !b.deadline.IsZero() && left < wait {
+		// Others' failures have made the wait longer than its own would be. They
+		// must not take away an attempt that the time left allows, or calls with
+		// short deadlines would fail at their first failure whenever something
+		// else is broken. It comes late, in the last fifth.
+		if own := max(s.Wait(n, random), hint); own <= left {
+			wait = max(own, left-left/10-time.Duration(random*float64(left/10)))
+		}
+	}
 	switch {
 	case b.cfg.MaxAttempts > 0 && b.counted >= b.cfg.MaxAttempts && !b.free:
 		b.reason = TooManyAttempts
 		return 0, false
-	case !b.deadline.IsZero() && b.Remaining() < wait+b.cfg.ServiceTime:
+	case !b.deadline.IsZero() && left < wait:
 		b.reason = Deadline
 		return 0, false
 	}

@@ -358,6 +358,44 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestScarceTokensTakeNoAttempt: what else fails in a client makes a call's
+// waits longer, but not so long that a call that had time for another attempt
+// ends without it.
+func TestScarceTokensTakeNoAttempt(t *testing.T) {
+	tok := NewTokens()
+	for range 10 {
+		tok.Failed()
+	}
+	for _, c := range []Class{RegionBusy, ServerBusy, Throttled, Generic} {
+		for _, timeout := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				var b Budget
+				b.Start(context.Background(), Config{Timeout: timeout, Tokens: tok})
+				var last time.Duration
+				for range 100 {
+					d, ok := b.Next(c, 0)
+					if !ok {
+						break
+					}
+					time.Sleep(d)
+					last = b.Elapsed()
+				}
+				if last < timeout*3/4 || last >= timeout {
+					t.Errorf("%v, %v: the last attempt came after %v", c, timeout, last)
+				}
+				b.Start(context.Background(), Config{Timeout: timeout, Tokens: tok})
+				hint := timeout - timeout/20
+				if d, ok := b.Next(c, hint); ok && d < hint {
+					t.Errorf("%v, %v: waits %v though the server asked for %v", c, timeout, d, hint)
+				}
+				if d, ok := b.Next(c, timeout+time.Second); ok {
+					t.Errorf("%v, %v: waits %v though the server's wait does not fit", c, timeout, d)
+				}
+			})
+		}
+	}
+}
+
 func BenchmarkBudgetSuccess(b *testing.B) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()

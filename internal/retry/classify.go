@@ -136,7 +136,9 @@ var rules = []rule{
 	},
 	{
 		// A class without a row of its own and without the do-not-retry flag.
-		// The second time the region's row is looked at again.
+		// From the second time on the region's row is looked at again, and the
+		// route stays meanwhile: it may be this row or this request that fails,
+		// and a rejected route keeps everybody else's calls to the region waiting.
 		name:    ruleUnknownClass,
 		d:       Decision{Route: Keep, Wait: Generic, Retriable: true},
 		applied: true,
@@ -214,7 +216,7 @@ func Classify(err error, at Attempt) Decision {
 		}
 	case ruleUnknownClass:
 		if at.Unknown > 0 {
-			d.Route = Reject
+			d.Route = Recheck
 		}
 	case ruleLocate:
 		d.Hint = f.hint

@@ -121,7 +121,7 @@ func TestClassify(t *testing.T) {
 		{"illegal argument", remote("java.lang.IllegalArgumentException"), Attempt{}, final, ruleDoNotRetry},
 		{"unknown class with the flag", flagged("org.example.Odd", true, false), Attempt{}, final, ruleDoNotRetry},
 		{"unknown class", remote("org.example.Odd"), Attempt{}, applied(retriable(Keep, Unconcerned, Generic)), ruleUnknownClass},
-		{"unknown class again", remote("org.example.Odd"), Attempt{Unknown: 1}, applied(retriable(Reject, Unconcerned, Generic)), ruleUnknownClass},
+		{"unknown class again", remote("org.example.Odd"), Attempt{Unknown: 1}, applied(retriable(Recheck, Unconcerned, Generic)), ruleUnknownClass},
 		{"unknown class, unsafe", remote(wire.ClassIOException), Attempt{Idempotency: Unsafe}, unknown, ruleUnknownClass},
 		{"log sync timeout, unsafe", remote("org.apache.hadoop.hbase.regionserver.wal.WALSyncTimeoutIOException"), Attempt{Idempotency: Unsafe}, unknown, "server timeout"},
 		{"server timeout, nonced", remote(wire.ClassTimeoutIO), Attempt{Idempotency: Nonced}, applied(retriable(Keep, Unconcerned, Generic)), "server timeout"},

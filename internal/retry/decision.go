@@ -42,8 +42,9 @@ const (
 	Reject
 	// Replace: the answer names the region's new place (route.Cache.Moved).
 	Replace
-	// Recheck: the route is probably right, but the server has been busy often
-	// enough to look again once (route.Cache.Recheck).
+	// Recheck: the route is probably right, but the server has been busy, or
+	// has failed without a reason known, often enough to look again once
+	// (route.Cache.Recheck).
 	Recheck
 	// DropTable: the server says there is no such table; the table's routes
 	// go, and a lookup confirms it (route.Cache.InvalidateTable).
