@@ -121,14 +121,14 @@ func TestErrors(t *testing.T) {
 		{
 			name:     "wrong port of ZooKeeper",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase://" + nobody(t) + "/hbase" },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded, hbase.ErrRetriesExhausted},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "refused", "nothing listens on that port"},
 		},
 		{
 			name:     "wrong port of the RPC registry",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase+rpc://" + nobody(t) },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded, hbase.ErrRetriesExhausted},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "connection refused"},
 		},
@@ -137,52 +137,52 @@ func TestErrors(t *testing.T) {
 			address: func(*testing.T, *minihbase.Cluster) string {
 				return "hbase://no-such-host.invalid:2181/hbase"
 			},
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded, hbase.ErrRetriesExhausted},
 			says:     []string{`"t"`, "row-1", "no-such-host.invalid"},
 		},
 		{
 			name:     "unknown host of the RPC registry",
 			address:  func(*testing.T, *minihbase.Cluster) string { return "hbase+rpc://no-such-host.invalid:16000" },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded, hbase.ErrRetriesExhausted},
 			says:     []string{`"t"`, "row-1", "no-such-host.invalid"},
 		},
 		{
 			name:     "a web server instead of ZooKeeper",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase://" + impostor(t, web) + "/hbase" },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "not ZooKeeper"},
 		},
 		{
 			name:     "a web server instead of HBase",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase+rpc://" + impostor(t, web) },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "HTTP"},
 		},
 		{
 			name:     "sshd instead of ZooKeeper",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase://" + impostor(t, banner) + "/hbase" },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "not ZooKeeper"},
 		},
 		{
 			name:     "sshd instead of HBase",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase+rpc://" + impostor(t, banner) },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "SSH"},
 		},
 		{
 			name:     "silence instead of ZooKeeper",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase://" + impostor(t, silent) + "/hbase" },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},
 		{
 			name:     "silence instead of HBase",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase+rpc://" + impostor(t, silent) },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},
@@ -191,7 +191,7 @@ func TestErrors(t *testing.T) {
 			address: func(_ *testing.T, c *minihbase.Cluster) string {
 				return "hbase+rpc://" + c.ZooKeeper()
 			},
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},
 		{
@@ -199,13 +199,13 @@ func TestErrors(t *testing.T) {
 			address: func(_ *testing.T, c *minihbase.Cluster) string {
 				return "hbase://" + c.Master() + "/hbase"
 			},
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},
 		{
 			name:     "missing znode parent",
 			address:  func(_ *testing.T, c *minihbase.Cluster) string { return "hbase://" + c.ZooKeeper() + "/elsewhere" },
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "/elsewhere", "127.0.0.1:"},
 		},
 		{
@@ -219,7 +219,7 @@ func TestErrors(t *testing.T) {
 					}
 				})
 			},
-			deadline: 400 * time.Millisecond,
+			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded, hbase.ErrRetriesExhausted},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},

@@ -76,19 +76,14 @@ func TestTorture(t *testing.T) {
 	runTorture(t, cfg)
 }
 
-// realistic is a cluster whose deaths take time, as real ones do: two seconds
-// until the session has run out, then the recovery.
-func realistic() minihbase.Options {
-	return minihbase.Options{ControlPort: -1, SessionTimeout: 2 * time.Second, RecoveryDelay: 500 * time.Millisecond}
-}
-
-// TestTortureSlowDeaths kills servers whose regions stay closed for two and a
-// half seconds, and freezes one for longer than its session lives, so that it is
-// declared dead and ends when it wakes up: calls must find its regions elsewhere
-// before that.
+// TestTortureSlowDeaths runs on a cluster whose deaths take time, as real ones
+// do: a second until the session has run out, then the recovery. One server is
+// frozen for longer than that, so that it is declared dead and ends when it wakes
+// up: calls must find its regions elsewhere before it does.
 func TestTortureSlowDeaths(t *testing.T) {
-	const frozen = 4 * time.Second
-	c, client := start(t, realistic(), hbase.WithPingAfter(300*time.Millisecond))
+	const frozen = 3 * time.Second
+	c, client := start(t, minihbase.Options{ControlPort: -1, SessionTimeout: time.Second, RecoveryDelay: 300 * time.Millisecond},
+		hbase.WithPingAfter(200*time.Millisecond))
 	cfg := torture.Config{Client: client, Cluster: torture.Embedded{Mini: c}, Plan: []torture.Step{
 		{Event: torture.Quiet, For: 300 * time.Millisecond}, {Event: torture.Kill}, {Event: torture.Pause, For: frozen}, {Event: torture.Split}, {Event: torture.Kill, Meta: true},
 	}}
@@ -105,8 +100,7 @@ func TestTortureSlowDeaths(t *testing.T) {
 // request or answer, a lost connection, a delay or an exception that a client
 // has to wait out, while regions move and split and servers die.
 func TestTortureChaos(t *testing.T) {
-	o := realistic()
-	o.SessionTimeout, o.RecoveryDelay = 300*time.Millisecond, 200*time.Millisecond
+	o := minihbase.Options{ControlPort: -1, SessionTimeout: 300 * time.Millisecond, RecoveryDelay: 200 * time.Millisecond}
 	c, client := start(t, o, hbase.WithRPCTimeout(500*time.Millisecond), hbase.WithPingAfter(300*time.Millisecond))
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -48,10 +48,16 @@ func run(t *testing.T, set string) {
 	if _, err := f.admin.SetBalancer(ctx, false); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := torture.Run(ctx, torture.Config{
+	report(ctx, t, torture.Config{
 		Client: open(), Cluster: f, Budget: budget, Pace: 20 * time.Millisecond,
 		Plan: torture.DefaultPlan(20 * time.Second), Logf: t.Logf,
 	})
+}
+
+// report runs the suite and fails the test for everything that went wrong.
+func report(ctx context.Context, t *testing.T, cfg torture.Config) {
+	t.Helper()
+	rep, err := torture.Run(ctx, cfg)
 	if rep != nil {
 		t.Logf("\n%v", rep)
 		if err := rep.Err(); err != nil {
