@@ -1,8 +1,8 @@
 package filter
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 )
@@ -11,7 +11,8 @@ import (
 type Filter interface {
 	// Name is the full Java class name.
 	Name() string
-	// Marshal gives the protobuf bytes of that class.
+	// Marshal gives the protobuf bytes of that class. Errors are
+	// *InvalidError.
 	Marshal() ([]byte, error)
 }
 
@@ -20,170 +21,228 @@ type Bytes interface{ ~string | ~[]byte }
 
 const javaPackage = "org.apache.hadoop.hbase.filter."
 
+// maxDepth bounds how deep filters may be nested in one another, on all ways in
+// and out: far more than anybody writes, and few enough that no stack
+// overflows, here or in a server.
+const maxDepth = 100
+
+// InvalidError is a filter or comparator that HBase would refuse.
+type InvalidError struct {
+	Class  string // short Java name
+	Reason string
+}
+
+func (e *InvalidError) Error() string { return e.Class + ": " + e.Reason }
+
+func invalid(class, format string, v ...any) error {
+	return &InvalidError{Class: class, Reason: fmt.Sprintf(format, v...)}
+}
+
 type message interface{ MarshalVT() ([]byte, error) }
 
-// basic is a filter whose message is complete when it is made.
-type basic struct {
-	class string
-	msg   message
-	// rows says that the filter may judge whole rows, which does not go with
-	// Scan.Batch.
-	rows bool
-	err  error
-}
-
-// Name is the full Java class name.
-func (b *basic) Name() string { return javaPackage + b.class }
-
-// Marshal gives the protobuf bytes.
-func (b *basic) Marshal() ([]byte, error) {
-	if b.err != nil {
-		return nil, b.err
+// pack is Marshal's end: the error of making the message, or its bytes.
+func pack(class string, m message, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
 	}
-	return b.msg.MarshalVT()
+	b, err := m.MarshalVT()
+	if err != nil {
+		return nil, invalid(class, "%v", err)
+	}
+	return b, nil
 }
+
+// set makes bytes present on the wire, where nil is absent.
+func set(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// byCells is embedded in filters that judge cell by cell and so go with
+// Scan.Batch.
+type byCells struct{}
 
 // FiltersRows says whether the filter judges whole rows (HBase's
-// hasFilterRow).
-func (b *basic) FiltersRows() bool { return b.rows }
+// hasFilterRow); such a filter does not go with Scan.Batch.
+func (byCells) FiltersRows() bool { return false }
 
-// String is the class name.
-func (b *basic) String() string { return b.class }
+// byRows is embedded in filters that have a say at the end of a row.
+type byRows struct{}
 
-// FirstKeyOnly keeps the first cell of each row: the cheap way to count rows.
-func FirstKeyOnly() Filter { return &basic{class: "FirstKeyOnlyFilter", msg: &pb.FirstKeyOnlyFilter{}} }
+// FiltersRows says whether the filter judges whole rows (HBase's
+// hasFilterRow); such a filter does not go with Scan.Batch.
+func (byRows) FiltersRows() bool { return true }
 
-// KeyOnly empties all values.
-func KeyOnly() Filter {
-	return &basic{class: "KeyOnlyFilter", msg: &pb.KeyOnlyFilter{LenAsVal: new(false)}}
+// CustomFilter is a class this package does not know, as opaque bytes.
+type CustomFilter struct {
+	// Class is the full Java class name; it must be on the servers' class path.
+	Class string
+	// Data is what the class's parseFrom takes.
+	Data []byte
+	// Rows says that the class's hasFilterRow is true.
+	Rows bool
 }
 
-// KeyAndLength replaces values by their lengths, as 4 bytes big-endian.
-func KeyAndLength() Filter {
-	return &basic{class: "KeyOnlyFilter", msg: &pb.KeyOnlyFilter{LenAsVal: new(true)}}
-}
+// Custom is a filter class of one's own, with the bytes its parseFrom takes.
+func Custom(class string, data []byte) *CustomFilter { return &CustomFilter{Class: class, Data: data} }
 
-// Prefix keeps rows that begin with prefix. A scan should also start there
-// (hbase.NewScanPrefix does it without a filter).
-func Prefix[B Bytes](prefix B) Filter {
-	return &basic{class: "PrefixFilter", msg: &pb.PrefixFilter{Prefix: []byte(prefix)}}
-}
+// Name is the class name.
+func (f *CustomFilter) Name() string { return f.Class }
 
-// Page ends the scan of each region after n rows. Regions count for
-// themselves, and so does a scan that resumes after a failure: use Scan.Limit
-// for "n rows in all".
-func Page(n int64) Filter {
-	return &basic{class: "PageFilter", msg: &pb.PageFilter{PageSize: &n}, rows: true}
-}
-
-// InclusiveStop ends the scan behind row.
-func InclusiveStop[B Bytes](row B) Filter {
-	return &basic{class: "InclusiveStopFilter", msg: &pb.InclusiveStopFilter{StopRowKey: []byte(row)}}
-}
-
-// ColumnPrefix keeps columns whose qualifier begins with prefix.
-func ColumnPrefix[B Bytes](prefix B) Filter {
-	return &basic{class: "ColumnPrefixFilter", msg: &pb.ColumnPrefixFilter{Prefix: []byte(prefix)}}
-}
-
-// ColumnPagination keeps limit columns per row after skipping offset.
-func ColumnPagination(limit, offset int32) Filter {
-	return &basic{class: "ColumnPaginationFilter", msg: &pb.ColumnPaginationFilter{Limit: &limit, Offset: &offset}}
-}
-
-// Row keeps rows for which "row op comparator" holds.
-func Row(op Op, c Comparator) Filter {
-	m, err := compare(op, c)
-	return &basic{class: "RowFilter", msg: &pb.RowFilter{CompareFilter: m}, err: err}
-}
-
-// Family keeps cells of families for which "family op comparator" holds.
-func Family(op Op, c Comparator) Filter {
-	m, err := compare(op, c)
-	return &basic{class: "FamilyFilter", msg: &pb.FamilyFilter{CompareFilter: m}, err: err}
-}
-
-// Qualifier keeps cells for which "qualifier op comparator" holds.
-func Qualifier(op Op, c Comparator) Filter {
-	m, err := compare(op, c)
-	return &basic{class: "QualifierFilter", msg: &pb.QualifierFilter{CompareFilter: m}, err: err}
-}
-
-// Value keeps cells for which "value op comparator" holds.
-func Value(op Op, c Comparator) Filter {
-	m, err := compare(op, c)
-	return &basic{class: "ValueFilter", msg: &pb.ValueFilter{CompareFilter: m}, err: err}
-}
-
-// SingleColumnOption changes what [SingleColumnValue] does.
-type SingleColumnOption func(*pb.SingleColumnValueFilter)
-
-// IfMissingDrop drops rows that lack the column. Without it they are kept.
-func IfMissingDrop(f *pb.SingleColumnValueFilter) { f.FilterIfMissing = new(true) }
-
-// AnyVersion tests all versions, not only the newest.
-func AnyVersion(f *pb.SingleColumnValueFilter) { f.LatestVersionOnly = new(false) }
-
-// SingleColumnValue keeps rows in which "value op comparator" holds for one
-// column, which must be among the columns read.
-func SingleColumnValue(family, qualifier string, op Op, c Comparator, opts ...SingleColumnOption) Filter {
-	cmp, err := compare(op, c)
-	m := &pb.SingleColumnValueFilter{
-		ColumnFamily: []byte(family), ColumnQualifier: []byte(qualifier),
-		CompareOp: pb.CompareType(op).Enum(), Comparator: cmp.GetComparator(),
-		FilterIfMissing: new(false), LatestVersionOnly: new(true),
+// Marshal gives the bytes as they are.
+func (f *CustomFilter) Marshal() ([]byte, error) {
+	if f.Class == "" {
+		return nil, invalid("CustomFilter", "the class name is empty")
 	}
-	for _, o := range opts {
-		o(m)
-	}
-	return &basic{class: "SingleColumnValueFilter", msg: m, rows: true, err: err}
+	return set(f.Data), nil
+}
+
+// FiltersRows is the field Rows.
+func (f *CustomFilter) FiltersRows() bool { return f.Rows }
+
+// String names the class and the number of bytes.
+func (f *CustomFilter) String() string { return text(f) }
+
+// ListOperator says how the filters of a list go together.
+type ListOperator uint8
+
+// HBase's operators of lists.
+const (
+	MustPassAll ListOperator = iota + 1
+	MustPassOne
+)
+
+// String gives HBase's name.
+func (o ListOperator) String() string { return pb.FilterList_Operator(o).String() }
+
+// FilterList puts filters together. Lists of none pass everything.
+//
+// With MustPassAll the filters are asked about a cell in order up to the first
+// that rejects it: filters behind see, and count, only what is left, so
+// And(ColumnPrefix("x"), ColumnPagination(2, 0)) gives two columns beginning
+// with x and the other order does not. With MustPassOne all are asked.
+type FilterList struct {
+	Operator ListOperator
+	Filters  []Filter
 }
 
 // And keeps what all filters keep. It is evaluated in order and stops at the
 // first that says no.
-func And(filters ...Filter) Filter { return list(pb.FilterList_MUST_PASS_ALL, filters) }
+func And(filters ...Filter) *FilterList { return &FilterList{MustPassAll, filters} }
 
 // Or keeps what any of the filters keeps.
-func Or(filters ...Filter) Filter { return list(pb.FilterList_MUST_PASS_ONE, filters) }
+func Or(filters ...Filter) *FilterList { return &FilterList{MustPassOne, filters} }
 
-func list(op pb.FilterList_Operator, filters []Filter) Filter {
-	l := &basic{class: "FilterList"}
-	m := &pb.FilterList{Operator: &op}
-	for _, f := range filters {
-		p := l.inner(f)
+// Name is the full Java class name.
+func (f *FilterList) Name() string { return javaPackage + "FilterList" }
+
+// Marshal gives the protobuf bytes.
+func (f *FilterList) Marshal() ([]byte, error) { return f.marshal(0) }
+
+func (f *FilterList) marshal(depth int) ([]byte, error) {
+	if f.Operator != MustPassAll && f.Operator != MustPassOne {
+		return nil, invalid("FilterList", "operator %d is none of HBase's", f.Operator)
+	}
+	m := &pb.FilterList{Operator: pb.FilterList_Operator(f.Operator).Enum(), Filters: make([]*pb.Filter, 0, len(f.Filters))}
+	for _, in := range f.Filters {
+		p, err := inner("FilterList", in, depth)
+		if err != nil {
+			return nil, err
+		}
 		m.Filters = append(m.Filters, p)
 	}
-	l.msg = m
-	return l
+	return pack("FilterList", m, nil)
+}
+
+// FiltersRows says whether a filter inside judges whole rows.
+func (f *FilterList) FiltersRows() bool { return slices.ContainsFunc(f.Filters, filtersRows) }
+
+// String is the list in the filter language; see [Format].
+func (f *FilterList) String() string { return text(f) }
+
+// SkipFilter drops a row as soon as the filter inside drops any cell of it.
+//
+// Only cells are shown to the filter inside, neither row keys nor row ends:
+// Skip(Row(...)) drops nothing. Any answer but a plain "include" drops the row,
+// that of [ColumnPagination] or [ColumnCountGet] included.
+type SkipFilter struct {
+	byRows
+	Filter Filter
 }
 
 // Skip drops a row as soon as the filter drops any cell of it.
-func Skip(f Filter) Filter {
-	s := &basic{class: "SkipFilter", rows: true}
-	s.msg = &pb.SkipFilter{Filter: s.inner(f)}
-	s.rows = true
-	return s
+func Skip(f Filter) *SkipFilter { return &SkipFilter{Filter: f} }
+
+// Name is the full Java class name.
+func (f *SkipFilter) Name() string { return javaPackage + "SkipFilter" }
+
+// Marshal gives the protobuf bytes.
+func (f *SkipFilter) Marshal() ([]byte, error) { return f.marshal(0) }
+
+func (f *SkipFilter) marshal(depth int) ([]byte, error) {
+	p, err := inner("SkipFilter", f.Filter, depth)
+	return pack("SkipFilter", &pb.SkipFilter{Filter: p}, err)
+}
+
+// String is the filter in the filter language; see [Format].
+func (f *SkipFilter) String() string { return text(f) }
+
+// WhileMatchFilter ends the scan of a region at the first row or cell the
+// filter inside drops. Cells of that row that came before are returned. The
+// next region starts afresh if the answer in which the scan ended carried
+// rows, so the number of rows depends on the caching of a scan over several
+// regions.
+type WhileMatchFilter struct {
+	byRows
+	Filter Filter
 }
 
 // WhileMatch ends the scan at the first row or cell the filter drops.
-func WhileMatch(f Filter) Filter {
-	w := &basic{class: "WhileMatchFilter", rows: true}
-	w.msg = &pb.WhileMatchFilter{Filter: w.inner(f)}
-	return w
+func WhileMatch(f Filter) *WhileMatchFilter { return &WhileMatchFilter{Filter: f} }
+
+// Name is the full Java class name.
+func (f *WhileMatchFilter) Name() string { return javaPackage + "WhileMatchFilter" }
+
+// Marshal gives the protobuf bytes.
+func (f *WhileMatchFilter) Marshal() ([]byte, error) { return f.marshal(0) }
+
+func (f *WhileMatchFilter) marshal(depth int) ([]byte, error) {
+	p, err := inner("WhileMatchFilter", f.Filter, depth)
+	return pack("WhileMatchFilter", &pb.WhileMatchFilter{Filter: p}, err)
 }
 
-// inner renders a filter inside another and inherits what concerns the whole.
-func (b *basic) inner(f Filter) *pb.Filter {
+// String is the filter in the filter language; see [Format].
+func (f *WhileMatchFilter) String() string { return text(f) }
+
+// container is a filter that holds others.
+type container interface {
+	marshal(depth int) ([]byte, error)
+}
+
+// inner renders a filter inside another that is depth levels deep itself.
+func inner(class string, f Filter, depth int) (*pb.Filter, error) {
 	if f == nil {
-		b.err = errors.Join(b.err, fmt.Errorf("%s: a filter inside is nil", b.class))
-		return &pb.Filter{Name: new("")}
+		return nil, invalid(class, "a filter inside is nil")
 	}
-	bytes, err := f.Marshal()
+	if depth >= maxDepth {
+		return nil, invalid(class, "filters are nested more than %d deep", maxDepth)
+	}
+	var b []byte
+	var err error
+	if c, ok := f.(container); ok {
+		b, err = c.marshal(depth + 1)
+	} else {
+		b, err = f.Marshal()
+	}
 	if err != nil {
-		b.err = errors.Join(b.err, fmt.Errorf("%s: %w", b.class, err))
+		return nil, err
 	}
-	if r, ok := f.(interface{ FiltersRows() bool }); ok && r.FiltersRows() {
-		b.rows = true
-	}
-	return &pb.Filter{Name: new(f.Name()), SerializedFilter: bytes}
+	return &pb.Filter{Name: new(f.Name()), SerializedFilter: set(b)}, nil
+}
+
+func filtersRows(f Filter) bool {
+	r, ok := f.(interface{ FiltersRows() bool })
+	return ok && r.FiltersRows()
 }
