@@ -107,6 +107,7 @@ func Diagnose(ctx context.Context, inputs []Input, o Options) (*finding.Report, 
 	if d.sampled > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("of floods of like entries one in 32 was read: %d entries were only counted", d.sampled))
 	}
+	r.Private = checks.Entities(c)
 	if o.Timeline {
 		r.Timeline = timeline(c)
 	}

@@ -109,6 +109,7 @@ type Fact struct {
 	Stamp readers.Stamp
 	Has   bool
 	Text  string
+	Level string // of the entry: FATAL, ERROR, WARN, INFO, DEBUG, TRACE or ""
 
 	Server  Server
 	Addr    string // numeric address

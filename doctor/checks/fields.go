@@ -261,7 +261,7 @@ func regionParts(region string) (table, start string, ts int64) {
 
 // sessionTails are words that follow a session id and begin with letters that
 // are hexadecimal digits: without blanks they would be read as part of it.
-var sessionTails = []string{"forserver", "forclient", "at/", "closed", "closing", "dueto", "expired", "exceeded", "because", "after", "established", "does", "from"}
+var sessionTails = []string{"forserver", "forclient", "at/", "closed", "closing", "dueto", "expired", "exceeded", "because", "after", "established", "does", "from", "atorg.", "atjava.", "atsun.", "atcom.", "andattempting"}
 
 // hexSession reads 0x... at i.
 func hexSession(s string, i int) (uint64, int, bool) {

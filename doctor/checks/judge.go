@@ -220,17 +220,8 @@ func evidence(facts ...*Fact) []finding.Evidence {
 	return out
 }
 
-// level is the log level of a fact's line, "" if it shows none.
-func level(f *Fact) string {
-	head := f.Text[:min(len(f.Text), 140)]
-	bestAt, found := len(head), ""
-	for _, l := range [...]string{"FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE"} {
-		if i := strings.Index(head, l); i >= 0 && i < bestAt {
-			bestAt, found = i, l
-		}
-	}
-	return found
-}
+// level is the log level of a fact's entry, "" if it shows none.
+func level(f *Fact) string { return f.Level }
 
 // quiet says that all facts stand in lines that their writer logged as
 // information: retried, not given up.

@@ -109,6 +109,9 @@ func (j *judge) pauseFor(s *session) *Fact {
 			timeout = max(timeout, f.Timeout)
 		}
 	}
+	if timeout == 0 && len(s.silent) > 0 {
+		timeout = s.silent[0].Wait * 3 / 2
+	}
 	for _, p := range j.by[Pause] {
 		net := p.Duration - p.Limit
 		if timeout > 0 && net*3 < timeout*2 {

@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"strings"
+
 	"github.com/holdfast-hbase/holdfast/doctor/readers"
 )
 
@@ -17,12 +19,18 @@ type extraction struct {
 	s    string
 	file string
 	out  []Fact
+	// level is the entry's, read once.
+	level     string
+	haveLevel bool
 }
 
 // fact begins a fact found at offset at.
 func (x *extraction) fact(k Kind, at int) *Fact {
 	no, _ := x.e.LineAt(max(at-1, 0))
-	x.out = append(x.out, Fact{Kind: k, File: x.file, Line: no + 1, Stamp: x.e.Stamp, Has: x.e.Has, Text: x.e.Clip(max(at-1, 0), 320)})
+	if !x.haveLevel {
+		x.level, x.haveLevel = levelOf(x.e), true
+	}
+	x.out = append(x.out, Fact{Kind: k, Level: x.level, File: x.file, Line: no + 1, Stamp: x.e.Stamp, Has: x.e.Has, Text: x.e.Clip(max(at-1, 0), 320)})
 	return &x.out[len(x.out)-1]
 }
 
@@ -88,4 +96,20 @@ func simple(k Kind, class string) func(*extraction, int) {
 			f.Server = srv
 		}
 	}
+}
+
+// levelOf is the log level in the first line of an entry.
+func levelOf(e *readers.Entry) string {
+	if e.Lines() == 0 {
+		return ""
+	}
+	_, t := e.LineAt(0)
+	head := string(t[:min(len(t), 160)])
+	bestAt, found := len(head), ""
+	for _, l := range [...][2]string{{"FATAL", "FATAL"}, {"ERROR", "ERROR"}, {"WARN", "WARN"}, {"INFO", "INFO"}, {"DEBUG", "DEBUG"}, {"TRACE", "TRACE"}, {"ERRO[", "ERROR"}, {"DEBU[", "DEBUG"}, {"level=error", "ERROR"}, {"level=warn", "WARN"}, {"level=info", "INFO"}, {"level=debug", "DEBUG"}, {"SEVERE", "ERROR"}} {
+		if i := strings.Index(head, l[0]); i >= 0 && i < bestAt {
+			bestAt, found = i, l[1]
+		}
+	}
+	return found
 }

@@ -48,6 +48,9 @@ func readZKSilent(x *extraction, at int) {
 	f := x.fact(ZKSilent, at)
 	f.Wait = v
 	f.Session = findSession(window(x.s, at, 80), "sessionid")
+	if f.Session == 0 {
+		f.Session = findSession(before(x.s, at, 300), "Session")
+	}
 	b := before(x.s, at, 400)
 	if i := strings.LastIndex(b, "SendThread("); i >= 0 {
 		f.Server, f.Addr, _ = endpoint(b, i+len("SendThread("))
@@ -114,6 +117,9 @@ func readInvalid(x *extraction, at int) {
 
 func readExpiredClient(x *extraction, at int) {
 	w, b := window(x.s, at, 200), before(x.s, at, 300)
+	if strings.HasSuffix(b, "exceptitisaSessionExpiredException") {
+		return // how 3.5 and later say that they reconnect
+	}
 	for _, o := range x.out {
 		if o.Kind == ZKExpiredClient {
 			return // one exception, several words

@@ -202,6 +202,14 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	Timeline []Moment  `json:"timeline,omitempty"`
 	Notes    []string  `json:"notes,omitempty"`
+
+	// Private names what must not leave the house; redaction replaces it.
+	Private Entities `json:"-"`
+}
+
+// Entities are names found in the input, by kind.
+type Entities struct {
+	Hosts, Tables, Rows, Addrs []string
 }
 
 // Worst is the highest severity, and whether there is any finding.
