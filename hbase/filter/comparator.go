@@ -144,7 +144,12 @@ type SubstringComparator struct{ Substring string }
 
 // Substring holds for values that contain s, letter case aside. Use it with
 // Equal or NotEqual.
-func Substring(s string) *SubstringComparator { return &SubstringComparator{javaLower(s)} }
+func Substring(s string) *SubstringComparator {
+	if !utf8.ValidString(s) {
+		return &SubstringComparator{s} // for Marshal to refuse
+	}
+	return &SubstringComparator{javaLower(s)}
+}
 
 // Name is the full Java class name.
 func (c *SubstringComparator) Name() string { return javaPackage + "SubstringComparator" }

@@ -30,7 +30,7 @@
 // gateways take, [Format] writes it, and [Unmarshal] makes the typed filter of
 // bytes from the wire, for instance to print it:
 //
-//	f, err := filter.Parse("PrefixFilter('a') AND (PageFilter(3) OR SKIP ValueFilter(=, 'binary:x'))")
+//	f, err := filter.Parse("PrefixFilter('a') AND (PageFilter(3) OR ValueFilter(=, 'binary:x'))")
 //
 // The package imports only internal/pb.
 package filter

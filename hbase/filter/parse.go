@@ -42,7 +42,7 @@ const maxQuoted = 200
 // takes and makes the same filter of it, except where HBase would lose an
 // operator without a word; that is an error here.
 //
-//	PrefixFilter('a') AND (PageFilter(3) OR SKIP ValueFilter(=, 'binary:x'))
+//	PrefixFilter('a') AND (PageFilter(3) OR ValueFilter(=, 'binary:x'))
 //
 // SKIP and WHILE bind tightest, then AND, then OR. Inside a pair of parentheses
 // HBase knows only one kind of operator, unless the weaker comes last: write
