@@ -84,11 +84,13 @@ func TestTortureSlowDeaths(t *testing.T) {
 	const frozen = 3 * time.Second
 	c, client := start(t, minihbase.Options{ControlPort: -1, SessionTimeout: time.Second, RecoveryDelay: 300 * time.Millisecond},
 		hbase.WithPingAfter(200*time.Millisecond))
+	// Regions that move are closed for a while, and hbase:meta says so.
+	c.SetTransitionGap(100 * time.Millisecond)
 	cfg := torture.Config{Client: client, Cluster: torture.Embedded{Mini: c}, Plan: []torture.Step{
-		{Event: torture.Quiet, For: 300 * time.Millisecond}, {Event: torture.Kill}, {Event: torture.Pause, For: frozen}, {Event: torture.Split}, {Event: torture.Kill, Meta: true},
+		{Event: torture.Quiet, For: 300 * time.Millisecond}, {Event: torture.Move}, {Event: torture.Move}, {Event: torture.Kill}, {Event: torture.Pause, For: frozen}, {Event: torture.Split}, {Event: torture.Kill, Meta: true},
 	}}
 	if testing.Short() {
-		cfg.Workers, cfg.Plan = 16, cfg.Plan[2:3]
+		cfg.Workers, cfg.Plan = 16, cfg.Plan[2:5]
 	}
 	rep := runTorture(t, cfg)
 	if d := rep.Slowest(torture.Pause); d >= frozen {
@@ -102,6 +104,7 @@ func TestTortureSlowDeaths(t *testing.T) {
 func TestTortureChaos(t *testing.T) {
 	o := minihbase.Options{ControlPort: -1, SessionTimeout: 300 * time.Millisecond, RecoveryDelay: 200 * time.Millisecond}
 	c, client := start(t, o, hbase.WithRPCTimeout(500*time.Millisecond), hbase.WithPingAfter(300*time.Millisecond))
+	c.SetTransitionGap(20 * time.Millisecond)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	for i, r := range []minihbase.Rule{

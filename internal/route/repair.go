@@ -377,6 +377,12 @@ func (c *Cache) examine(q *repair, l *meta.Location, f *findings, now time.Time)
 	case r.Valid():
 		r.learned.Store(n.learned.Load())
 		return nil
+	case r.Origin() == FromHint:
+		// The old server named the new one before the region was open there, and
+		// the new one did not have it yet. Now meta says that it is open: that
+		// is news, though server and sequence number are the hint's.
+		f.tries = append(f.tries, n)
+		return nil
 	case now.Sub(q.opened) >= tryEvery:
 		f.tries = append(f.tries, r.restamp())
 		return nil
