@@ -295,8 +295,11 @@ func (p *parser) simple(start int) (int, error) {
 	}
 	if end < 0 {
 		reason := "a filter with its arguments in parentheses expected"
-		if quotes%2 == 1 {
+		switch {
+		case quotes%2 == 1:
 			reason = "a quote is open at the end"
+		case bytes.IndexByte(p.in[start:], '(') > 0:
+			reason = "the parenthesis of this filter does not close"
 		}
 		return 0, p.fail(start, incorrectString, reason)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-hbase/holdfast/hbase"
+	"github.com/holdfast-hbase/holdfast/hbase/filter"
 )
 
 // ArgumentError is a command whose arguments make no sense; it carries the
@@ -197,6 +198,21 @@ func (o *options) timeRange() hbase.TimeRange {
 	}
 	o.bad("TIMERANGE", "two whole numbers [from, to), from less than to")
 	return hbase.TimeRange{}
+}
+
+// filter reads FILTER => "PrefixFilter('x')"; nil if there is none.
+func (o *options) filter() hbase.Filter {
+	if !o.has("FILTER") {
+		return nil
+	}
+	f, err := filter.Parse(o.text("FILTER"))
+	if err != nil {
+		if o.err == nil {
+			o.err = o.a.fail("FILTER: %v", err)
+		}
+		return nil
+	}
+	return f
 }
 
 // columns reads COLUMN or COLUMNS: 'family' or 'family:qualifier', one or an

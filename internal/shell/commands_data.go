@@ -14,12 +14,12 @@ func dataCommands() []command {
 	return []command{
 		{"put", "data", "put 't', 'row', 'f:q', 'value'\nput 't', 'row', 'f:q', 'value', 1700000000000\nput 't', 'row', 'f:q', 'value', {TTL => 60000}",
 			"Write one cell. A number is its timestamp in ms; TTL is in ms.", runPut},
-		{"get", "data", "get 't', 'row'\nget 't', 'row', 'f:q', 'g'\nget 't', 'row', {COLUMN => ['f:a', 'f:b'], VERSIONS => 3, TIMERANGE => [0, 1700000000000]}",
-			"Read one row.", runGet},
-		{"scan", "data", "scan 't'\nscan 't', {STARTROW => 'a', STOPROW => 'n', LIMIT => 10}\nscan 't', {ROWPREFIXFILTER => 'user-', COLUMNS => 'f:name', REVERSED => true}\nscan 't', {VERSIONS => 3, RAW => true}",
-			"Read a range of rows. Options: STARTROW, STOPROW, ROWPREFIXFILTER, LIMIT, COLUMNS, VERSIONS, TIMERANGE, TIMESTAMP, REVERSED, RAW, CACHE, MAXLENGTH, ALL_METRICS.", runScan},
-		{"count", "data", "count 't'\ncount 't', {STARTROW => 'a', STOPROW => 'n'}",
-			"Count rows. Keys only travel.", runCount},
+		{"get", "data", "get 't', 'row'\nget 't', 'row', 'f:q', 'g'\nget 't', 'row', {COLUMN => ['f:a', 'f:b'], VERSIONS => 3, TIMERANGE => [0, 1700000000000]}\nget 't', 'row', {FILTER => \"ColumnPrefixFilter('a')\"}",
+			"Read one row. Options: COLUMN, VERSIONS, TIMERANGE, TIMESTAMP, FILTER, CONSISTENCY.", runGet},
+		{"scan", "data", "scan 't'\nscan 't', {STARTROW => 'a', STOPROW => 'n', LIMIT => 10}\nscan 't', {ROWPREFIXFILTER => 'user-', COLUMNS => 'f:name', REVERSED => true}\nscan 't', {VERSIONS => 3, RAW => true}\nscan 't', {FILTER => \"PrefixFilter('x') AND ValueFilter(=, 'substring:y')\"}",
+			"Read a range of rows. Options: STARTROW, STOPROW, ROWPREFIXFILTER, LIMIT, COLUMNS, VERSIONS, TIMERANGE, TIMESTAMP, FILTER (show_filters lists them), REVERSED, RAW, CACHE, CACHE_BLOCKS, BATCH, MAXLENGTH, ISOLATION_LEVEL, CONSISTENCY.", runScan},
+		{"count", "data", "count 't'\ncount 't', {STARTROW => 'a', STOPROW => 'n'}\ncount 't', {FILTER => \"ValueFilter(=, 'binary:x')\"}",
+			"Count rows. Keys only travel, the first of each row unless there is a FILTER.", runCount},
 		{"delete", "data", "delete 't', 'row', 'f:q'\ndelete 't', 'row', 'f:q', 1700000000000",
 			"Delete the newest version of a column, or the version stamped exactly so.", runDelete},
 		{"deleteall", "data", "deleteall 't', 'row'\ndeleteall 't', 'row', 'f:q'\ndeleteall 't', 'row', 'f:q', 1700000000000",
@@ -30,6 +30,7 @@ func dataCommands() []command {
 			"Append to a value, exactly once, and print the whole.", runAppend},
 		{"get_counter", "data", "get_counter 't', 'row', 'f:count'",
 			"Print a counter.", runGetCounter},
+		{"show_filters", "data", "show_filters", "List the filters that FILTER knows. They are combined with AND, OR, SKIP, WHILE and parentheses.", runShowFilters},
 	}
 }
 
@@ -102,10 +103,11 @@ func runGet(ctx context.Context, s *Shell, a args) (*answer, error) {
 	g := hbase.NewGet(row)
 	if a.len() > 2 {
 		if _, isOptions := HashOf(a.list[2]); isOptions {
-			o, err := a.options(2, "COLUMN", "COLUMNS", "VERSIONS", "TIMERANGE", "TIMESTAMP", "CONSISTENCY")
+			o, err := a.options(2, "COLUMN", "COLUMNS", "VERSIONS", "TIMERANGE", "TIMESTAMP", "FILTER", "CONSISTENCY")
 			if err != nil {
 				return nil, err
 			}
+			g.Filter = o.filter()
 			g.Columns, g.MaxVersions, g.TimeRange = o.columns(), o.count("VERSIONS"), o.timeRange()
 			if o.text("CONSISTENCY") == "TIMELINE" {
 				g.Consistency = hbase.Timeline
@@ -173,7 +175,7 @@ func scanOf(o *options) *hbase.Scan {
 	if prefix := o.text("ROWPREFIXFILTER"); prefix != "" {
 		sc.Start, sc.Stop = []byte(prefix), hbase.PrefixStop([]byte(prefix))
 	}
-	sc.TimeRange = o.timeRange()
+	sc.TimeRange, sc.Filter = o.timeRange(), o.filter()
 	return sc
 }
 
@@ -186,7 +188,7 @@ func runScan(ctx context.Context, s *Shell, a args) (*answer, error) {
 		return nil, err
 	}
 	o, err := a.options(1, "STARTROW", "STOPROW", "ENDROW", "ROWPREFIXFILTER", "LIMIT", "COLUMN", "COLUMNS", "VERSIONS",
-		"TIMERANGE", "TIMESTAMP", "REVERSED", "RAW", "CACHE", "CACHE_BLOCKS", "BATCH", "MAXLENGTH", "ISOLATION_LEVEL", "CONSISTENCY")
+		"TIMERANGE", "TIMESTAMP", "FILTER", "REVERSED", "RAW", "CACHE", "CACHE_BLOCKS", "BATCH", "MAXLENGTH", "ISOLATION_LEVEL", "CONSISTENCY")
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +256,7 @@ func runCount(ctx context.Context, s *Shell, a args) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := a.options(1, "INTERVAL", "CACHE", "STARTROW", "STOPROW", "ENDROW", "ROWPREFIXFILTER", "COLUMN", "COLUMNS", "TIMERANGE", "TIMESTAMP")
+	o, err := a.options(1, "INTERVAL", "CACHE", "STARTROW", "STOPROW", "ENDROW", "ROWPREFIXFILTER", "COLUMN", "COLUMNS", "TIMERANGE", "TIMESTAMP", "FILTER")
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +266,13 @@ func runCount(ctx context.Context, s *Shell, a args) (*answer, error) {
 		return nil, o.err
 	}
 	sc.SkipBlockCache = true
-	sc.Filter = filter.And(filter.FirstKeyOnly(), filter.KeyOnly())
+	if sc.Filter == nil {
+		sc.Filter = filter.And(filter.FirstKeyOnly(), filter.KeyOnly())
+	} else {
+		// The filter may need to see all columns, so all keys travel. It is
+		// asked first: behind it values are gone.
+		sc.Filter = filter.And(sc.Filter, filter.KeyOnly())
+	}
 	t, err := s.Client.Table(name)
 	if err != nil {
 		return nil, err
@@ -398,4 +406,17 @@ func runGetCounter(ctx context.Context, s *Shell, a args) (*answer, error) {
 		return say(nil, "No counter found at specified coordinates"), nil
 	}
 	return say(n, fmt.Sprintf("COUNTER VALUE = %d", n)), nil
+}
+
+func runShowFilters(_ context.Context, _ *Shell, a args) (*answer, error) {
+	if err := a.count(0, 0); err != nil {
+		return nil, err
+	}
+	list := filter.Language()
+	ans := say(list)
+	for _, e := range list {
+		ans.lines = append(ans.lines, e.Name+"("+e.Arguments+")", "    "+e.About)
+	}
+	ans.lines = append(ans.lines, "", "OPERATOR is one of < <= = != >= >", "COMPARATOR is binary:, binaryprefix:, substring:, regexstring: or regexstringnocase: and a value")
+	return ans, nil
 }
