@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -111,6 +112,9 @@ func (d *doctorFlags) run(cmd *cobra.Command, args []string, onlyConfig bool) er
 		return &exitError{exitUnreadable, err}
 	}
 	o := doctor.Options{HBase: d.hbase, Symptoms: d.symptoms, Version: version(), Timeline: d.timeline || d.html != "", OnlyConfig: onlyConfig}
+	// Half of what a diagnosis may take; past it the collector works harder
+	// rather than let the heap double.
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(40 << 20))
 	if isTerminal(os.Stderr) {
 		bar := &progressBar{w: cmd.ErrOrStderr()}
 		o.Progress = bar.show

@@ -55,7 +55,7 @@ func (j *judge) master() {
 		if after(ready, busy) {
 			f.Severity = finding.Info
 			f.Cause = "the master was asked before it had finished initializing; it finished later"
-		} else if quiet(busy) && !j.failed() {
+		} else if quiet(busy) && !j.failed() || serverStarting(busy) {
 			f.Severity = finding.Warning
 		}
 		j.add(f)
@@ -67,6 +67,17 @@ func (j *judge) master() {
 			Fix:   []string{"look at the master's log; check that a master is registered under the znode parent the client uses"},
 		})
 	}
+}
+
+// serverStarting: only "not running yet", and only in servers' own logs, where
+// it is a server that was asked too early.
+func serverStarting(facts []*Fact) bool {
+	for _, f := range facts {
+		if f.Class != "ServerNotRunningYet" || level(f) == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // after says whether some fact of a lies after all of b: by time, by place if

@@ -99,8 +99,12 @@ func peel(raw []byte) line {
 		}
 		l.head = true
 	}
-	if !l.head && len(b) > 20 && bytes.HasPrefix(b, []byte("FATAL ")) || bytes.HasPrefix(b, []byte("ERROR [")) || bytes.HasPrefix(b, []byte("WARN [")) || bytes.HasPrefix(b, []byte("INFO [")) {
-		l.head = true
+	if !l.head {
+		for _, p := range [...]string{"ERROR: ", "FATAL ", "ERROR [", "WARN [", "WARN  [", "INFO [", "INFO  ["} {
+			if bytes.HasPrefix(b, []byte(p)) {
+				l.head = true
+			}
+		}
 	}
 	l.text = b
 	return l
