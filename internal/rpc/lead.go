@@ -48,34 +48,57 @@ const (
 	loneCalls = 32
 )
 
-type tokenHolder int32
+type tokenHolder uint64
 
 const (
 	heldByReader tokenHolder = iota
 	heldByLeader
 	heldByNobody
+	// interrupted is held by a leader whose read was woken by a deadline in the
+	// past, which it has to take back.
+	interrupted
+
+	holderBits = 2
 )
 
+// token says who reads. Whoever changes it does so by compare-and-swap, or
+// holds it.
 type token struct {
-	mu sync.Mutex
-	// holder is written under mu, and read without it by callers who only want
-	// to know that somebody reads.
-	holder atomic.Int32
+	// state is the holder, and above it the number of times somebody became
+	// leader, so that the reader can tell one who stays from another.
+	state atomic.Uint64
 	// overlaps and lone are the reader's: since when calls have come one at a
 	// time, and how many.
 	overlaps uint64
 	lone     int
-	// leads counts the times somebody became leader, so that the reader can
-	// tell one who stays from another.
-	leads uint64
-	// interrupted says that the read deadline was set to wake a leader.
-	interrupted bool
-	// wake tells the reader that the token is its own.
+	// mu is held while a read deadline is set, so that it does not come late
+	// and hit the next reader.
+	mu sync.Mutex
+	// wake tells the reader that the token was passed to it, once each time.
 	wake chan struct{}
 }
 
-func (t *token) set(h tokenHolder)     { t.holder.Store(int32(h)) }
-func (t *token) is(h tokenHolder) bool { return tokenHolder(t.holder.Load()) == h }
+func (t *token) is(h tokenHolder) bool       { return tokenHolder(t.state.Load()&(1<<holderBits-1)) == h }
+func (t *token) leads() uint64               { return t.state.Load() >> holderBits }
+func holding(h tokenHolder, s uint64) uint64 { return s>>holderBits<<holderBits | uint64(h) }
+
+// swap passes the token from one holder to another; false if it was not the
+// first one's. Becoming leader counts.
+func (t *token) swap(from, to tokenHolder) bool {
+	for {
+		old := t.state.Load()
+		if old != holding(from, old) {
+			return false
+		}
+		s := holding(to, old)
+		if to == heldByLeader {
+			s += 1 << holderBits
+		}
+		if t.state.CompareAndSwap(old, s) {
+			return true
+		}
+	}
+}
 
 // seeRead sees to it that somebody reads, after a call was sent: the caller
 // itself if it may, which then returns when its call is over or somebody else
@@ -86,21 +109,21 @@ func (c *Conn) seeRead(p *pending, mayLead bool) (over bool) {
 	if !t.is(heldByNobody) {
 		return false
 	}
-	t.mu.Lock()
-	if !t.is(heldByNobody) {
-		t.mu.Unlock()
-		return false
+	if mayLead && c.calls.count.Load() == 1 {
+		if t.swap(heldByNobody, heldByLeader) {
+			return c.lead(p, c.calls.overlaps.Load())
+		}
+		// Somebody else's by now; but a leader may have come and gone.
 	}
-	if !mayLead || c.calls.count.Load() != 1 {
-		c.passToReader()
-		t.mu.Unlock()
-		return false
+	c.wakeReader()
+	return false
+}
+
+// wakeReader passes the token to the reader, if nobody holds it.
+func (c *Conn) wakeReader() {
+	if c.token.swap(heldByNobody, heldByReader) {
+		c.token.wake <- struct{}{}
 	}
-	t.set(heldByLeader)
-	t.leads++
-	overlaps := c.calls.overlaps.Load()
-	t.mu.Unlock()
-	return c.lead(p, overlaps)
 }
 
 // lead reads answers until p is over, or up to a point where the reader has to
@@ -120,36 +143,42 @@ func (c *Conn) lead(p *pending, overlaps uint64) (over bool) {
 		}
 	}
 	t := &c.token
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.interrupted {
-		// Set under this lock, so it cannot come late and hit the next reader.
-		t.interrupted = false
-		_ = c.nc.SetReadDeadline(time.Time{})
+	done := (over || len(p.done) > 0) && overlaps == c.calls.overlaps.Load()
+	if done && c.calls.count.Load() == 0 && c.reader.Buffered() == 0 {
+		if !t.swap(heldByLeader, heldByNobody) {
+			c.takeBack()
+			t.swap(interrupted, heldByNobody)
+		}
+		if c.calls.count.Load() != 0 {
+			// A call came in between and may have seen the old holder.
+			c.wakeReader()
+		}
+		return over
 	}
-	c.letGo((over || len(p.done) > 0) && overlaps == c.calls.overlaps.Load())
+	if !t.swap(heldByLeader, heldByReader) {
+		c.takeBack()
+		t.swap(interrupted, heldByReader)
+	}
+	t.wake <- struct{}{}
 	return over
 }
 
-// letGo gives the token up, to nobody if that is allowed, else to the reader.
-func (c *Conn) letGo(toNobody bool) {
-	if toNobody && c.calls.count.Load() == 0 && c.reader.Buffered() == 0 {
-		c.token.set(heldByNobody)
-		if c.calls.count.Load() == 0 {
-			return
-		}
-		// A call came in between and may have seen the old holder.
+// interrupt wakes the leader.
+func (c *Conn) interrupt() {
+	t := &c.token
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.swap(heldByLeader, interrupted) {
+		_ = c.nc.SetReadDeadline(time.Unix(1, 0))
 	}
-	c.passToReader()
 }
 
-// passToReader is called with the token's lock.
-func (c *Conn) passToReader() {
-	c.token.set(heldByReader)
-	select {
-	case c.token.wake <- struct{}{}:
-	default: // the reader has been told and did not look yet
-	}
+// takeBack undoes an interrupt of the calling leader.
+func (c *Conn) takeBack() {
+	t := &c.token
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = c.nc.SetReadDeadline(time.Time{})
 }
 
 // awaitFrame waits until a whole frame is in the buffer, consuming nothing. A
@@ -183,19 +212,11 @@ func (c *Conn) standBy() bool {
 	if t.lone++; t.lone < loneCalls || c.calls.count.Load() != 0 || c.reader.Buffered() > 0 {
 		return true
 	}
-	t.mu.Lock()
-	select {
-	case <-t.wake: // from before the token was ours
-	default:
-	}
-	c.token.set(heldByNobody)
-	if c.calls.count.Load() != 0 {
-		t.set(heldByReader)
-		t.mu.Unlock()
+	t.swap(heldByReader, heldByNobody)
+	if c.calls.count.Load() != 0 && t.swap(heldByNobody, heldByReader) {
 		return true
 	}
-	seen := t.leads
-	t.mu.Unlock()
+	seen := t.leads()
 
 	tick := time.NewTimer(standbyTick)
 	defer tick.Stop()
@@ -207,20 +228,14 @@ func (c *Conn) standBy() bool {
 			return true
 		case <-tick.C:
 		}
-		t.mu.Lock()
-		if t.leads == seen {
-			switch {
-			case t.is(heldByNobody):
-				t.set(heldByReader)
-				t.mu.Unlock()
+		leads := t.leads()
+		if leads == seen {
+			if t.swap(heldByNobody, heldByReader) {
 				return true
-			case t.is(heldByLeader) && !t.interrupted:
-				t.interrupted = true
-				_ = c.nc.SetReadDeadline(time.Unix(1, 0))
 			}
+			c.interrupt()
 		}
-		seen = t.leads
-		t.mu.Unlock()
+		seen = leads
 		tick.Reset(standbyTick)
 	}
 }

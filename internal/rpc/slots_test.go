@@ -11,7 +11,7 @@ func TestCallsLikeAMap(t *testing.T) {
 	cs := calls{ring: make([]*pending, minRing), lastID: math.MaxInt32 - 5000}
 	want := map[uint32]*pending{}
 	ids := []uint32{}
-	most := 0
+	most, places := 0, 0
 	for step := range 200_000 {
 		// Waves of some thousand calls, of which some stay for long.
 		if grow := step/20_000%2 == 0; rand.IntN(10) < 7 == grow || len(ids) == 0 {
@@ -24,7 +24,7 @@ func TestCallsLikeAMap(t *testing.T) {
 			}
 			want[p.id] = p
 			ids = append(ids, p.id)
-			most = max(most, len(ids))
+			most, places = max(most, len(ids)), max(places, len(cs.ring))
 			continue
 		}
 		i := min(rand.IntN(len(ids)), rand.IntN(len(ids)))
@@ -50,8 +50,8 @@ func TestCallsLikeAMap(t *testing.T) {
 			t.Fatalf("%d and %d calls, want %d", cs.count.Load(), cs.n, len(want))
 		}
 	}
-	if most < keepRing || len(cs.ring) < most {
-		t.Fatalf("at most %d calls, %d places", most, len(cs.ring))
+	if most < keepRing || places < 2*most || places > 8*most {
+		t.Fatalf("at most %d calls, %d places", most, places)
 	}
 	yielding := 0
 	for _, p := range cs.takeYielding() {
