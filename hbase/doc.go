@@ -55,10 +55,11 @@
 // no harm: reads; Increments and Appends, which carry a nonce by which the
 // server recognises them; Puts and Deletes. A Put without timestamps that is
 // repeated after a lost answer may be applied twice, as two versions with the
-// same value, and may then hide a value that another client wrote in between:
-// give timestamps where that matters. CheckAndMutate and a Delete of the latest
-// version are not repeated once they may have reached the server; they return
-// [ErrUnknownOutcome].
+// same value, and may then hide a value that another client wrote in between;
+// so may a Delete. Where that matters, give timestamps, or set Unrepeatable:
+// rows whose Puts and Deletes are Unrepeatable are linearizable. CheckAndMutate,
+// a Delete of the latest version and what is Unrepeatable are not repeated once
+// they may have reached the server; they return [ErrUnknownOutcome].
 //
 // # Errors
 //

@@ -273,7 +273,14 @@ func repeatable(m Mutation) session.Idempotency {
 	switch m := m.(type) {
 	case *Increment, *Append:
 		return session.Nonced
+	case *Put:
+		if m.Unrepeatable {
+			return session.Unsafe
+		}
 	case *Delete:
+		if m.Unrepeatable {
+			return session.Unsafe
+		}
 		for i := range m.m.cells {
 			if c := &m.m.cells[i]; c.Type == cells.Delete && c.Timestamp == LatestTimestamp {
 				return session.Unsafe

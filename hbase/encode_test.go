@@ -141,6 +141,16 @@ func TestMutateBytes(t *testing.T) {
 			p.Durability, p.TTL = SkipWAL, 258*time.Millisecond
 			return p
 		}(), "0a0172" + "1002" + "2a10" + "0a04" + hex.EncodeToString([]byte("_ttl")) + "1208" + "0000000000000102" + "3001" + "4001", kv, false, session.Safe},
+		{"unrepeatable put", func() Mutation {
+			p := NewPut("r").Set("f", "q", []byte("v"))
+			p.Unrepeatable = true
+			return p
+		}(), "0a0172" + "1002" + "4001", kv, false, session.Unsafe},
+		{"unrepeatable delete", func() Mutation {
+			d := NewDelete("r")
+			d.Unrepeatable = true
+			return d
+		}(), "0a0172" + "1003", "", false, session.Unsafe},
 		{"delete row", NewDelete("r"), "0a0172" + "1003", "", false, session.Safe},
 		{"delete row up to", NewDelete("r").UpTo(5), "0a0172" + "1003" + "2005", "", false, session.Safe},
 		{"delete latest version", NewDelete("r").LatestVersion("f", "q"), "0a0172" + "1003" + "4001",

@@ -39,6 +39,12 @@ type MutationOptions struct {
 	ID string
 	// Attributes travel to the server untouched.
 	Attributes map[string][]byte
+	// Unrepeatable says that applying a Put or Delete twice does harm, since
+	// the second time may hide what another client has written in between: see
+	// the package comment on retries. It is then not sent again once it may
+	// have been applied, and [ErrUnknownOutcome] says so. Increments and
+	// Appends are not applied twice anyway.
+	Unrepeatable bool
 }
 
 // mutation is the part of all mutations that the encoder and the checks need.
@@ -50,7 +56,8 @@ type mutation struct {
 }
 
 // Put writes cells of one row, all or nothing. A Put is safe to send twice
-// only if its cells carry timestamps; see the package comment on retries.
+// only if its cells carry timestamps, and is sent again all the same unless
+// Unrepeatable is set; see the package comment on retries.
 type Put struct {
 	MutationOptions
 	m mutation
