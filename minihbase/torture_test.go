@@ -65,6 +65,7 @@ func runTorture(t *testing.T, cfg torture.Config) *torture.Report {
 // TestTorture is the whole plan: deaths are noticed at once and a pause never,
 // so that what is seen is the client's own doing.
 func TestTorture(t *testing.T) {
+	t.Parallel()
 	c, client := start(t, minihbase.Options{ControlPort: -1})
 	cfg := torture.Config{Client: client, Cluster: torture.Embedded{Mini: c}, Plan: torture.DefaultPlan(3 * time.Second)}
 	switch {
@@ -81,6 +82,7 @@ func TestTorture(t *testing.T) {
 // frozen for longer than that, so that it is declared dead and ends when it wakes
 // up: calls must find its regions elsewhere before it does.
 func TestTortureSlowDeaths(t *testing.T) {
+	t.Parallel()
 	const frozen = 3 * time.Second
 	c, client := start(t, minihbase.Options{ControlPort: -1, SessionTimeout: time.Second, RecoveryDelay: 300 * time.Millisecond},
 		hbase.WithPingAfter(200*time.Millisecond))
@@ -102,6 +104,7 @@ func TestTortureSlowDeaths(t *testing.T) {
 // request or answer, a lost connection, a delay or an exception that a client
 // has to wait out, while regions move and split and servers die.
 func TestTortureChaos(t *testing.T) {
+	t.Parallel()
 	o := minihbase.Options{ControlPort: -1, SessionTimeout: 300 * time.Millisecond, RecoveryDelay: 200 * time.Millisecond}
 	c, client := start(t, o, hbase.WithRPCTimeout(500*time.Millisecond), hbase.WithPingAfter(300*time.Millisecond))
 	c.SetTransitionGap(20 * time.Millisecond)

@@ -69,7 +69,7 @@ func (r *run) play(ctx context.Context) error {
 			return fmt.Errorf("step %d, %s: %w", i+1, s.Event, err)
 		}
 	}
-	return nil
+	return r.complete(ctx)
 }
 
 // event opens an entry, brings it about, and lets the load calm down.
@@ -115,6 +115,12 @@ func (r *run) settle(ctx context.Context) error {
 
 func (r *run) step(ctx context.Context, s Step) error {
 	c := r.cfg.Cluster
+	if s.Event == Kill || s.Event == Pause {
+		// One server may be gone at a time.
+		if err := r.complete(ctx); err != nil {
+			return err
+		}
+	}
 	switch s.Event {
 	case Quiet:
 		return r.event(ctx, Quiet, "load alone", func(ctx context.Context) error { pause(ctx, s.For); return nil })
@@ -260,21 +266,32 @@ func (r *run) recovered(ctx context.Context, dead string) error {
 	}
 }
 
+// restart starts a server and does not wait for it: a Java process takes a
+// quarter of a minute, in which the plan goes on with the others.
 func (r *run) restart(ctx context.Context, server string) error {
-	if err := r.cfg.Cluster.Restart(ctx, server); err != nil {
-		return err
+	r.missing = server
+	return r.cfg.Cluster.Restart(ctx, server)
+}
+
+// complete waits until the server that was started last is there.
+func (r *run) complete(ctx context.Context) error {
+	if r.missing == "" {
+		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Budget)
+	defer cancel()
 	t := time.NewTicker(50 * time.Millisecond)
 	defer t.Stop()
 	for {
 		servers, err := r.cfg.Cluster.Servers(ctx)
-		if err == nil && slices.Contains(servers, server) {
+		if err == nil && slices.Contains(servers, r.missing) {
+			r.missing = ""
 			return nil
 		}
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s has not come up: %w", server, ctx.Err())
+			return fmt.Errorf("%s has not come up: %w", r.missing, ctx.Err())
 		}
 	}
 }

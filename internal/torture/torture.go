@@ -85,6 +85,8 @@ type run struct {
 	began time.Time
 	rand  *rand.Rand // of the one goroutine that plays the plan
 	split map[int]bool
+	// missing is the server that was started and has not been seen yet.
+	missing string
 }
 
 // Run plays the plan under load and checks everything. The error is about the
