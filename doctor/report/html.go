@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-hbase/holdfast/doctor/finding"
@@ -159,10 +161,11 @@ func timePlot(p *finding.Plot) template.HTML {
 	x := scale(max)
 	// Labels of marks get rows of their own so that none lies on another.
 	type label struct {
-		x, w float64
-		row  int
-		text string
-		m    finding.Mark
+		x, w, from float64
+		row        int
+		left       bool // the text stands left of its line
+		text       string
+		m          finding.Mark
 	}
 	var labels []label
 	rowEnd := []float64{}
@@ -172,19 +175,24 @@ func timePlot(p *finding.Plot) template.HTML {
 			text = ""
 		}
 		l := label{x: x(m.At), w: float64(len(text)) * 6.6, text: text, m: m}
-		if text != "" {
-			start := l.x
-			if start+l.w > plotWidth-4 {
-				start = l.x - l.w - 6
-			}
-			for l.row = 0; l.row < len(rowEnd) && rowEnd[l.row] > start; l.row++ {
-			}
-			if l.row == len(rowEnd) {
-				rowEnd = append(rowEnd, 0)
-			}
-			rowEnd[l.row] = start + l.w + 10
+		l.from = l.x + 4
+		if l.x+l.w > plotWidth-4 {
+			l.from, l.left = l.x-l.w-6, true
 		}
 		labels = append(labels, l)
+	}
+	slices.SortStableFunc(labels, func(a, b label) int { return cmp.Compare(a.from, b.from) })
+	for i := range labels {
+		l := &labels[i]
+		if l.text == "" {
+			continue
+		}
+		for l.row = 0; l.row < len(rowEnd) && rowEnd[l.row] > l.from; l.row++ {
+		}
+		if l.row == len(rowEnd) {
+			rowEnd = append(rowEnd, 0)
+		}
+		rowEnd[l.row] = l.from + l.w + 10
 	}
 	top := 20 + 16*len(rowEnd)
 	bar, bottom := top+6, top+44
@@ -214,10 +222,10 @@ func timePlot(p *finding.Plot) template.HTML {
 		fmt.Fprintf(&b, `<line class="%s" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, esc(l.m.Class), l.x, l.x, from, bottom)
 		if l.text != "" {
 			at, anc := l.x+4, "start"
-			if l.x+l.w > plotWidth-4 {
+			if l.left {
 				at, anc = l.x-4, "end"
 			}
-			fmt.Fprintf(&b, `<text class="strong" x="%.1f" y="%d" text-anchor="%s">%s</text>`, at, y, anc, esc(l.text))
+			fmt.Fprintf(&b, `<text class="strong over" x="%.1f" y="%d" text-anchor="%s">%s</text>`, at, y, anc, esc(l.text))
 		}
 	}
 	b.WriteString("</svg>")

@@ -191,7 +191,9 @@ func replaceWord(s, old, with string) string {
 			return b.String()
 		}
 		end := i + len(old)
-		ok := (i == 0 || !word(s[i-1]) || !word(old[0])) && (end == len(s) || !word(s[end]) || !word(old[len(old)-1]))
+		// Text read without blanks runs words together: a name that is not a plain
+		// word is replaced wherever it stands.
+		ok := len(old) >= 10 || strings.ContainsAny(old, ".:@") || (i == 0 || !word(s[i-1]) || !word(old[0])) && (end == len(s) || !word(s[end]) || !word(old[len(old)-1]))
 		b.WriteString(s[:i])
 		if ok {
 			b.WriteString(with)
