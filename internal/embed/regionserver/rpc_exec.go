@@ -45,6 +45,10 @@ func (s *Server) execServerService(ctx context.Context, c *rpcserver.Call, in *p
 // callService runs an endpoint on a region the caller is in.
 func (s *Server) callService(ctx context.Context, r *region, call *pb.CoprocessorServiceCall) (*pb.NameBytesPair, error) {
 	service := call.GetServiceName()
+	if service == aggregateService {
+		out, err := s.aggregate(ctx, r, call.GetMethodName(), call.GetRequest())
+		return pair(aggregateAnswer, out, err)
+	}
 	if service != "MultiRowMutationService" {
 		return nil, wire.NewRemoteError(wire.ClassUnknownProtocol, "No registered coprocessor service found for "+service+" in region "+r.name)
 	}
@@ -56,17 +60,20 @@ func (s *Server) callService(ctx context.Context, r *region, call *pb.Coprocesso
 		return nil, wire.NewRemoteError(wire.ClassIOException, "MutateRowsRequest: "+err.Error())
 	}
 	processed, err := s.mutateRows(ctx, r, &in)
+	return pair("org.apache.hadoop.hbase.protobuf.generated.MultiRowMutationProtos$MutateRowsResponse",
+		&pb.MutateRowsResponse{Processed: &processed}, err)
+}
+
+// pair is an endpoint's answer: the message and its Java class.
+func pair(class string, m interface{ MarshalVT() ([]byte, error) }, err error) (*pb.NameBytesPair, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := (&pb.MutateRowsResponse{Processed: &processed}).MarshalVT()
+	b, err := m.MarshalVT()
 	if err != nil {
 		return nil, err
 	}
-	return &pb.NameBytesPair{
-		Name:  new("org.apache.hadoop.hbase.protobuf.generated.MultiRowMutationProtos$MutateRowsResponse"),
-		Value: b,
-	}, nil
+	return &pb.NameBytesPair{Name: &class, Value: b}, nil
 }
 
 // mutateRows is MultiRowMutationEndpoint: mutations of several rows of one

@@ -126,21 +126,8 @@ func (s *Server) openScanner(in *pb.ScanRequest, out *pb.ScanResponse) (*scanner
 	if n := int64(p.GetMaxResultSize()); n > 0 {
 		sc.maxBytes = n
 	}
-	if r.Virtual != nil {
-		src := cells.NewRowsSource(r.Virtual.Rows, r.Virtual.Compare, spec.Reversed)
-		in, err := cells.NewScanner(src, r.schema(), spec, r.Virtual.Compare, s.now())
-		if err != nil {
-			src.Close()
-			return nil, r.explain(err)
-		}
-		sc.in = &virtualScanner{in, src}
-	} else {
-		spec.Lower, spec.Upper = r.Info.Start, r.Info.End
-		in, err := r.Table.NewScan(spec, p.GetMvccReadPoint())
-		if err != nil {
-			return nil, r.explain(err)
-		}
-		sc.in = in
+	if sc.in, err = s.regionScanner(r, spec, p.GetMvccReadPoint()); err != nil {
+		return nil, err
 	}
 	if err := s.scanners.add(sc); err != nil {
 		_ = sc.in.Close()
@@ -150,6 +137,25 @@ func (s *Server) openScanner(in *pb.ScanRequest, out *pb.ScanResponse) (*scanner
 	out.MvccReadPoint = new(sc.in.ReadPoint())
 	out.Ttl = new(uint32(s.cfg.ScannerLease.Milliseconds()))
 	return sc, nil
+}
+
+// regionScanner opens a scanner on the rows of a region the caller is in.
+func (s *Server) regionScanner(r *region, spec *cells.ScanSpec, readPoint uint64) (rowScanner, error) {
+	if r.Virtual != nil {
+		src := cells.NewRowsSource(r.Virtual.Rows, r.Virtual.Compare, spec.Reversed)
+		in, err := cells.NewScanner(src, r.schema(), spec, r.Virtual.Compare, s.now())
+		if err != nil {
+			src.Close()
+			return nil, r.explain(err)
+		}
+		return &virtualScanner{in, src}, nil
+	}
+	spec.Lower, spec.Upper = r.Info.Start, r.Info.End
+	in, err := r.Table.NewScan(spec, readPoint)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	return in, nil
 }
 
 // runScan does what a call asks of a busy scanner.

@@ -321,7 +321,8 @@ func TestExecAndBulkLoad(t *testing.T) {
 		class  string
 		dnr    bool
 	}{
-		{"ExecService", exec("AggregateService", "GetRowNum", []byte{}), "UnknownProtocolException", true},
+		{"ExecService", exec("AccessControlService", "Grant", []byte{}), "UnknownProtocolException", true},
+		{"ExecService", exec("AggregateService", "Nothing", []byte{}), "UnknownProtocolException", true},
 		{"ExecService", exec("MultiRowMutationService", "Nothing", []byte{}), "UnknownProtocolException", true},
 		{"ExecService", exec("MultiRowMutationService", "MutateRows", []byte{0xff}), "IOException", false},
 		{"ExecRegionServerService", exec("X", "Y", []byte{}), "UnknownProtocolException", true},
