@@ -58,6 +58,14 @@ func (a args) text(i int, what string) (string, error) {
 	return "", a.fail("the %s must be a string", what)
 }
 
+// texts gives argument i, a string or an array of them.
+func (a args) texts(i int, what string) ([]string, error) {
+	o := &options{a: a, h: &Hash{}}
+	o.h.add(what, a.list[i])
+	out := o.texts(what)
+	return out, o.err
+}
+
 func (a args) integer(i int, what string) (int64, error) {
 	if i >= len(a.list) {
 		return 0, a.fail("the %s is missing", what)
@@ -144,6 +152,20 @@ func (o *options) integer(key string, lo, hi int64) int64 {
 }
 
 func (o *options) count(key string) int { return int(o.integer(key, 0, math.MaxInt32)) }
+
+// fraction reads a number from 0 to 1.
+func (o *options) fraction(key string) float64 {
+	v, _ := o.h.Get(key)
+	f, ok := v.(float64)
+	if n, whole := v.(int64); whole {
+		f, ok = float64(n), true
+	}
+	if !ok || f < 0 || f > 1 {
+		o.bad(key, "a number from 0 to 1")
+		return 0
+	}
+	return f
+}
 
 func (o *options) flag(key string) bool {
 	v, ok := o.h.Get(key)

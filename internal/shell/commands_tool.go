@@ -26,6 +26,7 @@ func generalCommands() []command {
 	return []command{
 		{"status", "general", "status\nstatus 'simple'\nstatus 'detailed'", "Print the cluster's state: 'summary' (default), 'simple' (a paragraph a server) or 'detailed' (and its regions).", runStatus},
 		{"version", "general", "version", "Print the cluster's version.", runVersion},
+		{"whoami", "general", "whoami", "Print the user that calls are made as.", runWhoAmI},
 		{"config", "general", "config", "Print the client's effective configuration.", runConfig},
 	}
 }
@@ -44,7 +45,8 @@ func toolCommands() []command {
 		{"compact", "tools", "compact 't'\ncompact 't', 'f'", "Merge some files of a table or family.", compaction((*admin.Admin).Compact)},
 		{"major_compact", "tools", "major_compact 't'\nmajor_compact 't', 'f'", "Rewrite all files of a table or family, dropping what is deleted.", compaction((*admin.Admin).MajorCompact)},
 		{"locate_region", "tools", "locate_region 't', 'row'", "Print the region of a row and its server, read from hbase:meta.", runLocate},
-		{"list_regions", "tools", "list_regions 't'", "Print a table's regions with their servers.", runListRegions},
+		{"list_regions", "tools", "list_regions 't'\nlist_regions 't', 'host'\nlist_regions 't', {SERVER_NAME => 'host,port', LOCALITY_THRESHOLD => 0.8}",
+			"Print a table's regions with their servers. A server's name, or the beginning of one, leaves only its regions; LOCALITY_THRESHOLD those less local than that.", runListRegions},
 		{"get_splits", "tools", "get_splits 't'", "Print the keys at which a table's regions meet.", runGetSplits},
 		{"list_regionservers", "tools", "list_regionservers", "Print the live region servers.", runListServers},
 	}
@@ -120,6 +122,21 @@ func runVersion(ctx context.Context, s *Shell, a args) (*answer, error) {
 		return nil, err
 	}
 	return say(st.Version, st.Version), nil
+}
+
+func runWhoAmI(_ context.Context, s *Shell, a args) (*answer, error) {
+	if err := a.count(0, 0); err != nil {
+		return nil, err
+	}
+	c := s.Client.Config()
+	text := c.User
+	if text == "" {
+		text = "the user of the process"
+	}
+	if c.RealUser != "" {
+		return say(c.User, text+" (auth:PROXY) via "+c.RealUser+" (auth:SIMPLE)"), nil
+	}
+	return say(c.User, text+" (auth:SIMPLE)"), nil
 }
 
 func runConfig(ctx context.Context, s *Shell, a args) (*answer, error) {
@@ -323,23 +340,74 @@ func runLocate(ctx context.Context, s *Shell, a args) (*answer, error) {
 }
 
 func runListRegions(ctx context.Context, s *Shell, a args) (*answer, error) {
+	if err := a.count(1, 2); err != nil {
+		return nil, err
+	}
 	table, err := a.text(0, "table")
 	if err != nil {
 		return nil, err
+	}
+	server, below := "", -1.0
+	if a.len() > 1 {
+		if _, isOptions := HashOf(a.list[1]); !isOptions {
+			if server, err = a.text(1, "server"); err != nil {
+				return nil, err
+			}
+		} else {
+			o, err := a.options(1, "SERVER_NAME", "LOCALITY_THRESHOLD")
+			if err != nil {
+				return nil, err
+			}
+			server = o.text("SERVER_NAME")
+			if o.has("LOCALITY_THRESHOLD") {
+				below = o.fraction("LOCALITY_THRESHOLD")
+			}
+			if o.err != nil {
+				return nil, o.err
+			}
+		}
 	}
 	regions, err := s.Client.Admin().Regions(ctx, table)
 	if err != nil {
 		return nil, err
 	}
-	ans := &answer{head: []string{"SERVER_NAME", "REGION_NAME", "START_KEY", "END_KEY"}, counted: -1}
-	var data []regionJSON
+	var locality map[string]float32
+	if below >= 0 {
+		if locality, err = s.locality(ctx); err != nil {
+			return nil, err
+		}
+	}
+	ans := &answer{head: []string{"SERVER_NAME", "REGION_NAME", "START_KEY", "END_KEY"}}
+	data := []regionJSON{}
 	for _, l := range regions {
 		r := regionOf(l)
+		if !strings.HasPrefix(r.Server, server) {
+			continue
+		}
+		if local, known := locality[string(l.Region.Name())]; below >= 0 && known && float64(local) >= below {
+			continue
+		}
 		data = append(data, r)
 		ans.rows = append(ans.rows, []string{r.Server, r.Name, r.Start, r.End})
 	}
-	ans.data, ans.counted = data, len(regions)
+	ans.data, ans.counted = data, len(data)
 	return ans, nil
+}
+
+// locality asks the master how much of each region's files lies on its server,
+// by region name.
+func (s *Shell) locality(ctx context.Context) (map[string]float32, error) {
+	st, err := s.Client.Admin().ClusterStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]float32{}
+	for _, sv := range st.Live {
+		for _, r := range sv.Regions {
+			out[string(r.Name)] = r.Locality
+		}
+	}
+	return out, nil
 }
 
 func runGetSplits(ctx context.Context, s *Shell, a args) (*answer, error) {

@@ -41,7 +41,7 @@ type command struct {
 
 // commands lists every verb, in the order help shows them.
 func commands() []command {
-	return slices.Concat(generalCommands(), tableCommands(), dataCommands(), toolCommands(), groupCommands())
+	return slices.Concat(generalCommands(), tableCommands(), schemaCommands(), dataCommands(), toolCommands(), clusterCommands(), groupCommands())
 }
 
 // Names lists the verbs, for completion.
