@@ -42,7 +42,8 @@ lint: ## vet, staticcheck and the rules of this house
 	$(GO) tool staticcheck ./...
 	$(GO) run ./internal/tools/lint
 
-bench: build ## benchmarks beside the peers, as ratios
+bench: build ## route hits, then benchmarks beside the peers, as ratios
+	$(GO) test -run XXX -bench "Lookup|Heap" ./internal/route
 	interop/run -bench . -benchtime 1x -run XXX -v ./interop/bench
 
 generate: ## everything that is generated
