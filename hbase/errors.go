@@ -63,4 +63,6 @@ func Retriable(err error) bool { return fault.Retriable(err) }
 // SafeToRetry says whether the failed operation certainly was not applied:
 // nothing was sent, or the server refused it. It says nothing about whether
 // trying again is worth while; that is [Retriable].
-func SafeToRetry(err error) bool { return fault.SafeToRetry(err) }
+func SafeToRetry(err error) bool {
+	return errors.Is(err, ErrMutatorClosed) || fault.SafeToRetry(err)
+}
