@@ -206,12 +206,15 @@ func (r *RowRange) valid() bool {
 		return true
 	}
 	cmp := bytes.Compare(r.Start, r.Stop)
-	return cmp < 0 || cmp == 0 && !r.ExcludeStart && r.IncludeStop
+	return cmp < 0 || cmp == 0 && r.IncludeStop
 }
 
 // MultiRowRangeFilter keeps rows of any of the ranges, and jumps over the gaps
 // between them. On the wire ranges are sorted and those that touch are merged;
 // of ranges with the same start the first given says whether it is included.
+// HBase's Java client, when several overlap, at times includes a last stop row
+// that only a range ending earlier includes, or sends an open range twice; that
+// is not copied.
 type MultiRowRangeFilter struct {
 	byCells
 	Ranges []RowRange

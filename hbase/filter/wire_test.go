@@ -133,6 +133,29 @@ func TestUnmarshalUnknown(t *testing.T) {
 	}
 }
 
+// Bytes of HBase 2.6.4's client.
+func TestMergeRanges(t *testing.T) {
+	r := func(start, stop string, exclude, include bool) RowRange {
+		return RowRange{Start: []byte(start), Stop: []byte(stop), ExcludeStart: exclude, IncludeStop: include}
+	}
+	for _, c := range []struct {
+		ranges []RowRange
+		want   string
+	}{
+		{[]RowRange{r("a", "a", true, true)}, "0a0a0a016110001a01612001"},
+		{[]RowRange{r("a", "a", false, false)}, ""},
+		{[]RowRange{r("a", "a", true, false)}, ""},
+		{[]RowRange{r("aa", "c", true, false), r("a", "a", true, true)}, "0a0a0a016110001a016120010a0b0a02616110001a01632000"},
+		{[]RowRange{r("a", "d", false, true), r("a", "a", true, true)}, "0a0a0a016110011a01642001"},
+		{[]RowRange{r("", "b", true, true), r("c", "", true, true), r("a", "", false, false)}, "0a080a0010001a002000"},
+	} {
+		b, err := MultiRowRange(c.ranges...).Marshal()
+		if got := hex.EncodeToString(b); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%v: %s (%v), want %s", MultiRowRange(c.ranges...), got, err, c.want)
+		}
+	}
+}
+
 func TestRowsWithPrefix(t *testing.T) {
 	for prefix, stop := range map[string]string{"a": "b", "a\xff": "b", "\xff\xff": "", "": "", "a\xfe": "a\xff"} {
 		if r := RowsWithPrefix(prefix); string(r.Start) != prefix || string(r.Stop) != stop {

@@ -20,7 +20,7 @@ func (r *rowRange) valid() bool {
 		return true
 	}
 	cmp := bytes.Compare(r.start, r.stop)
-	return cmp < 0 || cmp == 0 && r.includeStart && r.inc
+	return cmp < 0 || cmp == 0 && r.inc // (a, a] is taken, and empty
 }
 
 // before says that the row lies before the range, after that it lies behind.
