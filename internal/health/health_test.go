@@ -195,8 +195,8 @@ func TestProberHurriesForThoseWhoWait(t *testing.T) {
 			t.Errorf("%d probes in 30 s", n)
 		}
 		// Somebody who comes in the middle of a long pause does not wait it out.
-		s.Refused(errors.New("refused"))
 		start = time.Now().Add(-5 * time.Second) // answers in 25 s
+		s.Refused(errors.New("refused"))
 		time.Sleep(26 * time.Second)
 		if s.State() == Healthy {
 			return // it was just being probed
