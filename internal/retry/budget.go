@@ -104,7 +104,10 @@ type Budget struct {
 // Config.Timeout's.
 func (b *Budget) Start(ctx context.Context, cfg Config) {
 	now := time.Now()
-	*b = Budget{cfg: cfg, start: now, since: now}
+	if !b.start.IsZero() { // used before: not the common case, and it is large
+		*b = Budget{}
+	}
+	b.cfg, b.start, b.since = cfg, now, now
 	if b.cfg.ServiceTime <= 0 {
 		b.cfg.ServiceTime = time.Millisecond
 	}
