@@ -61,8 +61,10 @@ func TestMutatorSendsWhenFullOrLate(t *testing.T) {
 			return fine(ctx, items)
 		})
 		add := func(n int) {
+			synctest.Wait()
+			sent := len(sizes)
 			for i := range n {
-				if err := m.Add(t.Context(), putN(fmt.Sprintf("%d.%d", len(sizes), i), i)); err != nil {
+				if err := m.Add(t.Context(), putN(fmt.Sprintf("%d.%d", sent, i), i)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -71,6 +73,7 @@ func TestMutatorSendsWhenFullOrLate(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		add(3)
 		time.Sleep(time.Second) // at 350 ms it is late
+		synctest.Wait()
 		if fmt.Sprint(sizes, at) != "[3] [350ms]" {
 			t.Errorf("late: %v at %v", sizes, at)
 		}
@@ -87,6 +90,7 @@ func TestMutatorSendsWhenFullOrLate(t *testing.T) {
 			t.Errorf("flush: %v at %v, %+v", sizes, at, m.Stats())
 		}
 		time.Sleep(time.Hour) // nothing is due
+		synctest.Wait()
 		if n := len(sizes); n != 3 {
 			t.Errorf("%d batches: %v", n, sizes)
 		}
@@ -192,6 +196,8 @@ func TestMutatorOrder(t *testing.T) {
 					if !strings.Contains(f.Err.Error(), "broken") {
 						t.Error(f.Err)
 					}
+					mu.Lock()
+					defer mu.Unlock()
 					broken--
 				},
 			}, func(_ context.Context, items []session.Item) []session.Outcome {
