@@ -27,9 +27,10 @@ func (t *Table) MutateRows(ctx context.Context, ms ...Mutation) error {
 }
 
 // CheckAndMutateRows is [Table.MutateRows] under conditions on rows of the same
-// region, all of which must hold (HBase 2.4 and later; from 2.5 on the server
-// says whether they did, before that applied is always true). Conditions are
-// CheckAndMutates without an action:
+// region, all of which must hold; applied says whether they did. It takes HBase
+// 2.4.3 or later: older servers do not see conditions and apply the mutations
+// regardless, which shows only afterwards, as [ErrUnsupported] with applied
+// true. Conditions are CheckAndMutates without an action:
 //
 //	t.CheckAndMutateRows(ctx, []*hbase.CheckAndMutate{hbase.NewCheckAndMutate("a").IfNotExists("f", "q")}, put, del)
 //
@@ -79,6 +80,9 @@ func (t *Table) mutateRows(ctx context.Context, op string, conditions []*CheckAn
 	var resp pb.MutateRowsResponse
 	if err := resp.UnmarshalVT(ans.Value); err != nil {
 		return false, t.wrap(op, &fault.Unreadable{Err: err})
+	}
+	if resp.Processed == nil && len(conditions) > 0 {
+		return true, t.wrap(op, fmt.Errorf("%w: the server knows no conditions here, and has applied the mutations without looking at them", ErrUnsupported))
 	}
 	return resp.Processed == nil || resp.GetProcessed(), nil
 }

@@ -129,8 +129,11 @@ func (t *Table) RegionOf(ctx context.Context, row, ahead []byte) (Region, error)
 	return regionOf(r), nil
 }
 
-// regionOf gives a route's region with keys of its own.
+// regionOf gives a route's region with keys of its own; zero for no route.
 func regionOf(r *route.Route) Region {
+	if r == nil {
+		return Region{}
+	}
 	reg := r.Region()
 	reg.Start, reg.End = slices.Clone(reg.Start), slices.Clone(reg.End)
 	return reg
