@@ -82,7 +82,8 @@ func (t *Table) mutateRows(ctx context.Context, op string, conditions []*CheckAn
 		return false, t.wrap(op, &fault.Unreadable{Err: err})
 	}
 	if resp.Processed == nil && len(conditions) > 0 {
-		return true, t.wrap(op, fmt.Errorf("%w: the server knows no conditions here, and has applied the mutations without looking at them", ErrUnsupported))
+		// Executed, and not what was asked for.
+		return true, t.wrap(op, &fault.Unreadable{Err: fmt.Errorf("%w: it knows no conditions on several rows and has applied the mutations without looking at them", ErrUnsupported)})
 	}
 	return resp.Processed == nil || resp.GetProcessed(), nil
 }
