@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,9 @@ Ports: 0 takes any free port. Region servers take consecutive ports.`,
 			begin := time.Now()
 			ctx := cmd.Context()
 			c, err := minihbase.Start(ctx, o)
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return fmt.Errorf("%w; does a cluster run already? --zk-port, --master-port, --rs-port and --control-port choose other ports, 0 any that is free", err)
+			}
 			if err != nil {
 				return err
 			}
