@@ -47,9 +47,34 @@ func TestExitCodes(t *testing.T) {
 		{"ctl --control 127.0.0.1:1 status", exitNo},
 		{"shell hbase://127.0.0.1:1/hbase?operation-timeout=200ms -n -e list", exitNo},
 		{"shell nonsense://x -e list", exitNo},
+		{"shell hbase://127.0.0.1:1 -e list", exitNo},
+		{"route explain hbase://127.0.0.1:1 t r", exitNo},
+		{"demo --address hbase://127.0.0.1:1", exitNo},
+		{"--version", exitOK},
 	} {
 		if _, code := run(t, strings.Fields(tc.args)...); code != tc.code {
 			t.Errorf("holdfast %s: exit code %d, want %d", tc.args, code, tc.code)
+		}
+	}
+}
+
+// TestNearMisses: what was probably meant is named.
+func TestNearMisses(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"shelll", "did you mean `holdfast shell`?"},
+		{"kill 0", "did you mean `holdfast ctl kill`?"},
+		{"ctl kil 0", "did you mean `holdfast ctl kill`?"},
+		{"ctl foo", "`holdfast ctl --help` lists them"},
+		{"ctl rule ad", "did you mean `holdfast ctl rule add`?"},
+		{"nonsense", "`holdfast --help` lists them"},
+		{"ctl --control 127.0.0.1:1 status", "`holdfast up` starts a cluster"},
+		{"shell hbase://127.0.0.1:1 -e list", "nothing runs at hbase://127.0.0.1:1/hbase"},
+	} {
+		root := newRoot()
+		root.SetOut(&bytes.Buffer{})
+		root.SetArgs(strings.Fields(tc.args))
+		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("holdfast %s: %v, want %q in it", tc.args, err, tc.want)
 		}
 	}
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -38,7 +40,7 @@ by their encoded name, or as TABLE ROW.`,
   holdfast ctl kill 0; holdfast ctl start 0
   holdfast ctl rule add --method Get --table orders --action delay --delay 2s --times 5
   holdfast ctl log --follow`,
-		Args: noArgs,
+		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	p := cmd.PersistentFlags()
@@ -86,6 +88,9 @@ func (c *ctl) do(call func(context.Context, *control.Client, []string) (any, err
 		ctx, cancel := context.WithTimeout(cmd.Context(), c.timeout)
 		defer cancel()
 		v, err := call(ctx, k, args)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("%w; `holdfast up` starts a cluster, --control and $HOLDFAST_CONTROL say where another one's control port is", err)
+		}
 		if err != nil {
 			return err
 		}
@@ -316,7 +321,7 @@ func (c *ctl) clock() *cobra.Command {
 }
 
 func (c *ctl) rule() *cobra.Command {
-	cmd := &cobra.Command{Use: "rule", Short: "rules that make calls slow, lost or failing", Args: noArgs, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: "rule", Short: "rules that make calls slow, lost or failing", Args: onlyCommands, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	cmd.AddCommand(c.ruleAdd(),
 		&cobra.Command{Use: "list", Short: "list the rules and their hits", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
 			return k.Rules(ctx)
@@ -415,7 +420,7 @@ truncate.`,
 }
 
 func (c *ctl) zookeeper() *cobra.Command {
-	cmd := &cobra.Command{Use: "zk", Short: "faults of the ZooKeeper endpoint", Args: noArgs, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: "zk", Short: "faults of the ZooKeeper endpoint", Args: onlyCommands, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	cmd.AddCommand(
 		&cobra.Command{Use: "fault MODE", Short: "healthy, frozen, refuse, \"black hole\", hangup, silent, leaderless, electing, read-only", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
 			return nil, k.ZooKeeperFault(ctx, control.ZooKeeperFault{Mode: args[0]})

@@ -83,6 +83,8 @@ func target(ctx context.Context, cfg *demo.Config, addr string, delay time.Durat
 		}
 		addr = cluster.Address()
 		cfg.Cluster = &demo.EmbeddedCluster{Cluster: cluster}
+	} else if err := reachable(ctx, addr); err != nil {
+		return nil, err
 	}
 	client, err := hbase.Open(ctx, addr)
 	if err != nil {

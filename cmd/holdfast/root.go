@@ -1,15 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-hbase/holdfast/internal/registry"
 )
 
 // usageError is a command line that makes no sense.
@@ -42,13 +48,9 @@ Start here:
 Exit codes: 0 done, 1 the answer is "no" or the work failed, 2 the command line makes no sense.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("unknown command %q; `holdfast --help` lists them", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+		Version:       version(),
+		Args:          onlyCommands,
+		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; `%s --help` shows the flags", err, cmd.CommandPath())
@@ -127,6 +129,25 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// onlyCommands refuses what is not the name of a command below cmd, and says
+// which one may have been meant, be it a level deeper: kill for ctl kill.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	// Among short names everything is two letters away from something.
+	cmd.SuggestionsMinimumDistance = min(2, len(args[0])/2)
+	for _, near := range cmd.SuggestionsFor(args[0]) {
+		return usage("unknown command %q; did you mean `%s %s`?", args[0], cmd.CommandPath(), near)
+	}
+	for _, c := range cmd.Commands() {
+		if below, _, err := c.Find(args[:1]); err == nil && below != c {
+			return usage("unknown command %q; did you mean `%s`?", args[0], below.CommandPath())
+		}
+	}
+	return usage("unknown command %q; `%s --help` lists them", args[0], cmd.CommandPath())
+}
+
 // argsBetween checks the number of arguments and teaches the command's form.
 func argsBetween(lo, hi int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -145,6 +166,39 @@ func address(arg string) (string, error) {
 		}
 	}
 	return "hbase://127.0.0.1:2181/hbase", nil
+}
+
+// reachable says at once that nothing runs at an address. The client itself
+// goes on trying, because a service must outlive its cluster's restart; a
+// person who forgot to start one waits for nothing. Only certain answers
+// count: whatever is merely slow is left to the client.
+func reachable(ctx context.Context, addr string) error {
+	a, err := registry.Parse(addr)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	answers := make(chan error, len(a.Servers))
+	var last error
+	for _, server := range a.Servers {
+		go func() {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", server)
+			if err == nil {
+				err = conn.Close()
+			}
+			answers <- err
+		}()
+	}
+	for range a.Servers {
+		err := <-answers
+		var name *net.DNSError
+		if !errors.Is(err, syscall.ECONNREFUSED) && !(errors.As(err, &name) && name.IsNotFound) {
+			return nil
+		}
+		last = err
+	}
+	return fmt.Errorf("nothing runs at %s: %w; `holdfast up` starts a cluster on this machine", a, last)
 }
 
 func writeJSON(w io.Writer, v any) error {

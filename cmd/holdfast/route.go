@@ -20,7 +20,7 @@ import (
 )
 
 func newRoute() *cobra.Command {
-	cmd := &cobra.Command{Use: "route", Short: "the client's routing, made visible", Args: noArgs, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: "route", Short: "the client's routing, made visible", Args: onlyCommands, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	cmd.AddCommand(newRouteExplain())
 	return cmd
 }
@@ -31,28 +31,40 @@ func newRouteExplain() *cobra.Command {
 		timeout time.Duration
 	)
 	cmd := &cobra.Command{
-		Use:   "explain ADDRESS TABLE ROW",
+		Use:   "explain [ADDRESS] TABLE ROW",
 		Short: "which region, which server, how known, and what each step cost",
 		Long: `Locates a row as the client does, asks the region's server for it, and prints
 every step: where hbase:meta is, what it says, which server answered, and what
 the client would do with each failure. The row may hold \xHH for a byte.
 
 ` + addressHelp,
-		Example: `  holdfast route explain hbase://127.0.0.1:2181/hbase orders user-17
+		Example: `  holdfast route explain orders user-17
+  holdfast route explain hbase://127.0.0.1:2181/hbase orders user-17
   holdfast route explain conf/ 'ns:t' 'a\x00b' -o json`,
-		Args: argsBetween(3, 3),
+		Args: argsBetween(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			table, err := meta.ParseTableName(args[1])
+			arg := ""
+			if len(args) == 3 {
+				arg, args = args[0], args[1:]
+			}
+			addr, err := address(arg)
+			if err != nil {
+				return err
+			}
+			table, err := meta.ParseTableName(args[0])
 			if err != nil {
 				return usage("%w", err)
 			}
-			row, err := rowArgument(args[2])
+			row, err := rowArgument(args[1])
 			if err != nil {
 				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			e, err := explain(ctx, args[0], table, row)
+			if err := reachable(ctx, addr); err != nil {
+				return err
+			}
+			e, err := explain(ctx, addr, table, row)
 			if e != nil {
 				if output == "json" {
 					err = errors.Join(err, writeJSON(cmd.OutOrStdout(), e))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,9 @@ if a person is watching, else from -e, a file, or standard input.
 				return err
 			}
 			ctx := cmd.Context()
+			if err := reachable(ctx, addr); err != nil {
+				return err
+			}
 			client, err := hbase.Open(ctx, addr)
 			if err != nil {
 				return err
@@ -49,18 +53,18 @@ if a person is watching, else from -e, a file, or standard input.
 			s := &shell.Shell{Client: client, Out: cmd.OutOrStdout(), JSON: output == "json", Quiet: quiet}
 			switch {
 			case len(lines) > 0:
-				return s.Script(ctx, strings.NewReader(strings.Join(lines, "\n")), stop)
+				return script(ctx, s, strings.NewReader(strings.Join(lines, "\n")), stop)
 			case file != "":
 				f, err := os.Open(file)
 				if err != nil {
 					return err
 				}
 				defer f.Close()
-				return s.Script(ctx, f, stop)
+				return script(ctx, s, f, stop)
 			case isTerminal(os.Stdin) && isTerminal(os.Stdout):
 				return prompt(ctx, s, addr)
 			}
-			return s.Script(ctx, cmd.InOrStdin(), stop)
+			return script(ctx, s, cmd.InOrStdin(), stop)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&lines, "execute", "e", nil, "run this command and leave (may be given more than once)")
@@ -68,6 +72,31 @@ if a person is watching, else from -e, a file, or standard input.
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "leave out the \"Took\" lines")
 	outputFlag(cmd, &output)
 	return cmd
+}
+
+// script runs commands from a reader. Without stop, what failed was printed
+// where it happened: a terminal, which shows both outputs, is not told again.
+func script(ctx context.Context, s *shell.Shell, in io.Reader, stop bool) error {
+	r := &brokenReader{Reader: in}
+	err := s.Script(ctx, r, stop)
+	if err != nil && !stop && r.err == nil && ctx.Err() == nil && !errors.Is(err, bufio.ErrTooLong) && isTerminal(os.Stdout) {
+		return &exitError{code: exitNo}
+	}
+	return err
+}
+
+// brokenReader remembers that reading failed, which nobody has printed yet.
+type brokenReader struct {
+	io.Reader
+	err error
+}
+
+func (r *brokenReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
 }
 
 // shellArgs tells an address from a script: a script is an existing file that
