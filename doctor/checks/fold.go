@@ -9,7 +9,7 @@ import (
 // order is the causal order of verdicts: earlier ones explain later ones.
 var order = []string{
 	"CLIENT_DEADLOCK", "RETRY_NEVER_POSSIBLE", "COPROCESSOR_ABORT", "ZK_SESSION_EXPIRED_PAUSE", "ZK_SESSION_EXPIRED_NETWORK", "OUT_OF_MEMORY", "DISK_FULL", "HDFS_SAFE_MODE",
-	"KERBEROS_CLOCK_SKEW", "KERBEROS_WRONG_PRINCIPAL", "KERBEROS_RELOGIN_LOOP", "KERBEROS_NO_TGT", "VERSION_MISMATCH", "WRONG_PORT_CLASS", "WRONG_PROTOCOL", "NAME_UNRESOLVABLE", "LOOPBACK_ADVERTISED",
+	"KERBEROS_CLOCK_SKEW", "KERBEROS_WRONG_PRINCIPAL", "KERBEROS_RELOGIN_LOOP", "KERBEROS_NO_TGT", "VERSION_MISMATCH", "WRONG_PORT_CLASS", "NAME_UNRESOLVABLE", "LOOPBACK_ADVERTISED",
 	"ZNODE_PARENT_MISMATCH", "ZK_TOO_MANY_CONNECTIONS", "LOCK_CONVOY_META_LOOKUP", "META_LOCK_TIMEOUT", "META_LOCK_UNBOUNDED", "MASTER_INITIALIZING", "REGION_IN_TRANSITION",
 	"SERVER_OVERLOADED_QUEUE", "REGION_TOO_BUSY_MEMSTORE", "STALE_META_LOCATION", "GATEWAY_STALE_ROUTE", "PORT_UNREACHABLE", "ZK_UNREACHABLE", "RETRY_BUDGET_SHORT",
 	"REGION_OPENING", "RETRY_BUDGET_FAST_FAIL", "RETRY_BUDGET_SLOW_RPC", "STALE_LOCATION_NOT_REFRESHED", "STALE_REGION_LOCATION",
@@ -27,7 +27,7 @@ func explainsBudget(root, budget *finding.Finding) bool {
 	switch root.ID {
 	case "NAME_UNRESOLVABLE", "LOOPBACK_ADVERTISED", "PORT_UNREACHABLE", "MASTER_INITIALIZING", "COPROCESSOR_ABORT", "REGION_IN_TRANSITION", "STALE_META_LOCATION",
 		"SERVER_OVERLOADED_QUEUE", "REGION_TOO_BUSY_MEMSTORE", "KERBEROS_NO_TGT", "KERBEROS_WRONG_PRINCIPAL", "KERBEROS_CLOCK_SKEW", "KERBEROS_RELOGIN_LOOP", "META_LOCK_TIMEOUT", "VERSION_MISMATCH", "WRONG_PORT_CLASS", "ZNODE_PARENT_MISMATCH", "ZK_UNREACHABLE":
-		if root.Severity < finding.Error {
+		if root.Severity < finding.Warning {
 			return false
 		}
 		// The same line names both, or the same server.
@@ -42,7 +42,7 @@ func explainsBudget(root, budget *finding.Finding) bool {
 		if s != "" && (root.Subject == s || root.Fields["server"] == s || root.Fields["host"] != "" && len(s) > len(root.Fields["host"]) && s[:len(root.Fields["host"])] == root.Fields["host"]) {
 			return true
 		}
-		return s == ""
+		return s == "" && root.Severity >= finding.Error
 	}
 	return false
 }
@@ -100,7 +100,7 @@ func (j *judge) fold() {
 				}
 			}
 		case "RETRY_BUDGET_SHORT":
-			for _, id := range [...]string{"NAME_UNRESOLVABLE", "LOOPBACK_ADVERTISED", "PORT_UNREACHABLE", "MASTER_INITIALIZING", "COPROCESSOR_ABORT", "KERBEROS_NO_TGT"} {
+			for _, id := range [...]string{"NAME_UNRESOLVABLE", "LOOPBACK_ADVERTISED", "PORT_UNREACHABLE", "MASTER_INITIALIZING", "COPROCESSOR_ABORT", "KERBEROS_NO_TGT", "ZNODE_PARENT_MISMATCH", "ZK_UNREACHABLE", "SERVER_OVERLOADED_QUEUE", "REGION_TOO_BUSY_MEMSTORE", "STALE_META_LOCATION", "RETRY_BUDGET_SLOW_RPC"} {
 				if r := find(id); r >= 0 && r != i && j.out[r].Severity >= finding.Error {
 					under(r, i)
 					break

@@ -52,7 +52,7 @@ func Judge(c *Case) Verdict {
 	for _, rule := range []func(){
 		j.kerberos, j.names, j.loopback, j.coprocessor, j.ports, j.wrongPorts, j.stuck, j.master, j.parents, j.sessions, j.zooLimits,
 		j.clamp, j.overload, j.memstore, j.scanners, j.lookupLocks, j.regions, j.budgets, j.own, j.clientGone, j.simple, j.noise,
-		j.dumps, j.lint, j.gateway,
+		j.slowServer, j.dumps, j.lint, j.gateway,
 	} {
 		rule()
 	}

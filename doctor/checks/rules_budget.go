@@ -92,7 +92,7 @@ func (j *judge) callTimeout(g []*Fact) {
 	}
 	var fast []Fit
 	for _, t := range fits {
-		if t.fast() {
+		if t.fast() && !j.slowReason(x) {
 			fast = append(fast, t)
 		}
 	}
@@ -117,7 +117,7 @@ func (j *judge) callTimeout(g []*Fact) {
 		f.Not = []string{"increase the timeout: more of the same failures would fit", "the server was slow"}
 		j.printed(&f)
 		f.Plots = append(f.Plots, j.retryPlot(x, fast[0], pause))
-		if randomPort(x.Server.Port) || containerID(x.Server.Host) {
+		if (randomPort(x.Server.Port) || containerID(x.Server.Host)) && !loopback(x.Server.Host, "") {
 			j.containerServer(x)
 		}
 	} else {
@@ -141,11 +141,30 @@ func (j *judge) callTimeout(g []*Fact) {
 			f.Notes = append(f.Notes, fmt.Sprintf("about %s a call is also what a connect to a filtered port takes", Seconds(roundTo(each, 1000))))
 			f.Rivals = append(f.Rivals, finding.Rival{ID: "PORT_UNREACHABLE", Text: "connects that get no answer", Separates: "whether the client's host can open the server's port at all"})
 		}
+		if j.slowReason(x) {
+			f.Confidence = finding.Certain
+			f.Notes = append(f.Notes, "the exception names a call that was sent and not answered within its limit")
+		}
 		if n == 1 && j.rpcAtLeast(x.Timeout) {
 			f.Notes = append(f.Notes, "one slow RPC can use the whole budget: hbase.rpc.timeout is not below the operation timeout")
 		}
 	}
 	j.add(f)
+}
+
+// slowReason says that the report itself, or another line of its entry, names a
+// call that was sent and not answered: then the arithmetic of pauses fits by
+// chance.
+func (j *judge) slowReason(x *Fact) bool {
+	if strings.Contains(x.Class, "CallTimeoutException") || strings.Contains(x.Class, "waitTime=") || strings.Contains(x.Class, "millistimeoutwhilewaiting") {
+		return true
+	}
+	for _, f := range j.by[RPCTimeout] {
+		if f.File == x.File && f.Line >= x.Line && f.Line-x.Line < 60 && f.Stamp == x.Stamp {
+			return true
+		}
+	}
+	return false
 }
 
 func (j *judge) rpcAtLeast(timeout int64) bool {
@@ -471,6 +490,9 @@ func (j *judge) attempts() {
 		if zoned && zone != 0 {
 			f.Numbers = append(f.Numbers, finding.Number{Name: "zone", Value: fmt.Sprintf("%+.4g h", float64(zone)/3600000), Formula: "line time - globalStartTime, to the quarter of an hour"})
 		}
+		if x.Limit == 1 {
+			f.Cause = "one attempt in total: nothing is tried again, so a location that is out of date, as after a move, fails the call"
+		}
 		local, moving := 0, 0
 		for _, a := range g {
 			if strings.Contains(a.Class, "FailedServerException") || strings.Contains(a.Class, "failedserverslist") {
@@ -609,6 +631,10 @@ func (j *judge) exhausted() {
 		Cause:   "a call gave up; the input does not show what its attempts met with",
 		Fix:     []string{"give the whole exception: the list of attempts and the innermost cause decide"},
 		Numbers: []finding.Number{num("limit", x.Limit, "attempts", "as printed: the limit, not the number made"), num("least_time", total, "ms", "pauses of that many attempts")}}
+	if x.Class == "lookup" {
+		f.Cause = "the place of a region could not be looked up: hbase:meta, its place in ZooKeeper, or the server behind it was not reachable"
+		f.Numbers = nil
+	}
 	if total < outlast && x.Limit > 1 {
 		f.ID = "RETRY_BUDGET_SHORT"
 		f.Cause = fmt.Sprintf("all %d attempts fit into %s of pauses, less than a region move takes", x.Limit, Seconds(total))

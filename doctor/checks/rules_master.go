@@ -60,7 +60,7 @@ func (j *judge) master() {
 		}
 		j.add(f)
 	}
-	if len(gone) > 0 && len(j.by[Unresolved]) == 0 && len(j.by[ParentMissing]) == 0 && len(j.by[Refused]) == 0 && len(busy) == 0 {
+	if len(gone) > 0 && len(j.by[Unresolved]) == 0 && len(j.by[ParentMissing]) == 0 && len(j.by[Refused]) == 0 && len(j.by[ZKLoss]) == 0 && len(busy) == 0 {
 		j.add(finding.Finding{
 			ID: "MASTER_NOT_RUNNING", Severity: finding.Error, Subject: "master", Count: len(gone), Evidence: evidence(gone...),
 			Cause: "the client found no active master",
@@ -105,10 +105,7 @@ func after(a, b []*Fact) bool {
 func (j *judge) parents() {
 	facts := append([]*Fact{}, j.by[ParentMissing]...)
 	for _, f := range j.by[NoNode] {
-		if p := f.Path; strings.HasSuffix(p, "/hbaseid") || strings.HasSuffix(p, "/master") || strings.HasSuffix(p, "/meta-region-server") || p == "/hbase" {
-			if l := level(f); l == "DEBUG" || l == "INFO" {
-				continue
-			}
+		if l := level(f); l != "DEBUG" && l != "INFO" {
 			facts = append(facts, f)
 		}
 	}

@@ -17,6 +17,9 @@ func randomPort(p int) bool { return p >= ephemeral && portName(p) == "" }
 func (j *judge) names() {
 	keys, groups := groupBy(j.by[Unresolved], func(f *Fact) string { return f.Server.Host })
 	for _, host := range keys {
+		if host == "" && len(keys) > 1 {
+			continue
+		}
 		facts := groups[host]
 		f := finding.Finding{
 			ID: "NAME_UNRESOLVABLE", Severity: finding.Error, Confidence: finding.Certain, Subject: host, Count: len(facts),
@@ -61,7 +64,7 @@ func (j *judge) loopback() {
 				continue
 			}
 			if k == CallTimedOut || k == Progress || k == AsyncBatch {
-				if f.Server.Start == 0 || !loopback(f.Server.Host, "") {
+				if f.Server.Start == 0 || !loopback(f.Server.Host, "") || len(j.by[RPCTimeout]) > 0 {
 					continue
 				}
 			}

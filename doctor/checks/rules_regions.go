@@ -211,7 +211,7 @@ func (j *judge) regions() {
 		if j.persists(g) {
 			x := g[0]
 			f := finding.Finding{ID: "REGION_IN_TRANSITION", Severity: finding.Error, Confidence: finding.Likely, Subject: cut(orUnknown(x.Region, x.Encoded), 160), Count: len(g), Evidence: evidence(g...),
-				Cause:  fmt.Sprintf("%s keeps answering that it does not serve the region, over the whole retry schedule: it is open nowhere", x.Server),
+				Cause:  j.stuckCause(x),
 				Fix:    []string{"1.x: hbck; 2.x: HBCK2 assigns REGION", "read the master's log for that region"},
 				Not:    []string{"client retries will help"},
 				Fields: map[string]string{"server": x.Server.String(), "region": x.Encoded}}
@@ -247,6 +247,13 @@ func (j *judge) regions() {
 	}
 }
 
+func (j *judge) stuckCause(x *Fact) string {
+	if x.Class == "NoServerForRegion" {
+		return "hbase:meta names no server for the region, over all tries: it is open nowhere"
+	}
+	return fmt.Sprintf("%s keeps answering that it does not serve the region, over the whole retry schedule: it is open nowhere", orUnknown(x.Server.String(), "its server"))
+}
+
 func orUnknown(a, b string) string {
 	if a != "" {
 		return a
@@ -265,6 +272,9 @@ func (j *judge) metaMoving() bool {
 // persists says whether the same region and server stand in several lines over
 // a stretch of time that any normal move is shorter than.
 func (j *judge) persists(g []*Fact) bool {
+	if g[0].Class == "NoServerForRegion" {
+		return len(j.by[Exhausted]) > 0 // the row of hbase:meta names no server, over all tries
+	}
 	if len(g) < 3 {
 		// One line that ends a whole schedule says as much.
 		for _, f := range g {
@@ -318,6 +328,22 @@ func (j *judge) clientGone() {
 		break
 	}
 	j.add(f)
+}
+
+// slowServer: only if nothing else says why.
+func (j *judge) slowServer() {
+	if g := j.by[SlowResponse]; len(g) > 0 && len(j.out) == 0 {
+		x := g[0]
+		for _, f := range g {
+			if f.Duration > x.Duration {
+				x = f
+			}
+		}
+		j.add(finding.Finding{ID: "SERVER_SLOW", Severity: finding.Warning, Confidence: finding.Certain, Subject: x.Method, Count: len(g), Evidence: evidence(x),
+			Cause:   fmt.Sprintf("the server took up to %s for a call (%s), %s of it in the queue", Seconds(x.Duration), orUnknown(x.Method, "unnamed"), Seconds(x.Wait)),
+			Fix:     []string{"a long queue: few handlers or a hot region; a long processing time: what the call asks for, disk, collections"},
+			Numbers: []finding.Number{num("processing", x.Duration, "ms", "as logged"), num("queued", x.Wait, "ms", "as logged")}})
+	}
 }
 
 // simple: faults whose name says it.

@@ -114,7 +114,8 @@ func (j *judge) pauseFor(s *session) *Fact {
 	}
 	for _, p := range j.by[Pause] {
 		net := p.Duration - p.Limit
-		if timeout > 0 && net*3 < timeout*2 {
+		covers := len(s.silent) > 0 && net >= 5000 && net*2 >= s.silent[0].Wait
+		if timeout > 0 && net*3 < timeout*2 && !covers {
 			continue
 		}
 		if timeout == 0 && net < 10000 {
@@ -373,8 +374,8 @@ func (j *judge) silences(byID map[uint64]*session, ids []uint64, lost bool) {
 	var facts []*Fact
 	for _, id := range ids {
 		s := byID[id]
-		if len(s.silent) > 0 {
-			facts = append(facts, s.silent...)
+		if id != 0 {
+			facts = append(append(facts, s.silent...), s.errs...)
 		}
 	}
 	if len(facts) == 0 {
@@ -382,7 +383,7 @@ func (j *judge) silences(byID map[uint64]*session, ids []uint64, lost bool) {
 	}
 	f := finding.Finding{
 		ID: "ZK_CONNECTION_LOST", Severity: finding.Warning, Subject: fmt.Sprintf("%d times", len(facts)), Count: len(facts), Evidence: evidence(facts...),
-		Cause: "a ZooKeeper connection fell silent for two thirds of the session timeout; no session was lost in this input",
+		Cause: "a ZooKeeper connection broke or fell silent for two thirds of the session timeout; no session was lost in this input",
 		Fix:   []string{"if it recurs: the network to that ZooKeeper server, its disk (fsync warnings), pauses of this process"},
 		Not:   []string{"the session expired: the client only dropped this connection"},
 	}

@@ -76,7 +76,7 @@ func simpleFaults() []simpleFault {
 		{"CELL_TOO_LARGE", []string{"KeyValuesizetoolarge", "RequestTooBigException"}},
 		{"CORRUPT_FILE", []string{"CorruptHFileException"}},
 		{"VERSION_MISMATCH", []string{"Serveripcversion", "isnotahost:portpair", "Notahost:portpair", "InvalidProtocolBufferException", "BadVersionException:Unsupported"}},
-		{"WRONG_PROTOCOL", []string{"Unreasonablelength=", "Expectedmagicnumber", "ExpectedHEADER=HBas", "Lenerror", "UnsupportedRPCversion"}},
+		{"WRONG_PORT_CLASS", []string{"Unreasonablelength=", "Expectedmagicnumber", "ExpectedHEADER=HBas", "Lenerror", "UnsupportedRPCversion"}},
 		{"HEDGE_EXHAUSTED", []string{"Toomanyreplicasfailed"}},
 	}
 }

@@ -20,6 +20,7 @@ func retryWords() []word {
 			f.Timeout, _, _ = intAt(x.s, at)
 			f.Wait = f.Timeout
 		}},
+		{"Can'tgetthelocation", simple(Exhausted, "lookup")},
 		{"Unabletofindregionfor", func(x *extraction, at int) {
 			f := x.fact(Exhausted, at)
 			f.Class = "Unable to find region"

@@ -25,7 +25,7 @@ func zooWords() []word {
 		{"code=CONNECTIONLOSS", readLoss},
 		{"isnotinZooKeeper", readParentMissing},
 		{"znodedata==null", func(x *extraction, at int) { x.fact(ParentMissing, at).Class = "master" }},
-		{"NoNodefor/hbase", readNoNode},
+		{"NoNodefor/", readNoNode},
 		{"Gotuser-levelKeeperException", readUserLevel},
 		{"Initiatingclientconnection,connectString=", readInitiating},
 		{"Weslept", readSlept},
@@ -222,12 +222,28 @@ func readParentMissing(x *extraction, at int) {
 	}
 }
 
+// readNoNode keeps only paths that HBase itself writes: other programs miss
+// nodes of their own.
 func readNoNode(x *extraction, at int) {
 	if strings.Contains(before(x.s, at, 500), "user-levelKeeperException") {
 		return
 	}
+	_, line := x.e.LineAt(at - 1)
+	path := ""
+	if i := strings.Index(string(line), "NoNode for "); i >= 0 {
+		path = hostPath(string(line[i+len("NoNode for "):]))
+	} else {
+		path = hostPath(x.s[at-1:])
+	}
+	switch path[strings.LastIndexByte(path, '/')+1:] {
+	case "hbaseid", "master", "meta-region-server", "root-region-server", "rs", "draining", "table":
+	default:
+		if strings.Count(path, "/") != 1 || !strings.Contains(path, "hbase") && !strings.Contains(x.s, "hadoop.hbase") {
+			return
+		}
+	}
 	f := x.fact(NoNode, at)
-	f.Path = hostPath(x.s[at-len("/hbase"):])
+	f.Path = path
 }
 
 func readUserLevel(x *extraction, at int) {
