@@ -42,6 +42,9 @@
 // partial failure is data. [Outcomes.Err] joins the errors for those who want
 // one.
 //
+// [Table.Mutator] makes a buffered writer over it for long streams of writes:
+// bounded memory, each row's writes in their order, failures told one by one.
+//
 // # Time
 //
 // Every call takes a context and ends with it. Without a deadline a call has
@@ -72,6 +75,12 @@
 //
 // [WithObserver] sees every attempt and every wait, [WithLogger] the changes of
 // state, [Scanner.Stats] and [Scanner.Metrics] what a scan cost.
+//
+// # Call coprocessors
+//
+// Package hbase/endpoint calls services of all regions of a range and has the
+// aggregations; [Table.CallService] calls one region, [Table.MutateRows]
+// changes several rows of one region together.
 //
 // # Administer
 //

@@ -22,8 +22,10 @@
 //
 // server.go and regions.go: life cycle and hosted regions. rpc_get.go,
 // rpc_mutate.go, rpc_multi.go, rpc_scan.go, rpc_exec.go, rpc_admin.go,
-// rpc_registry.go: one service call each. scanners.go: leases. convert.go,
-// mutation.go: messages to queries and mutations.
+// rpc_registry.go: one service call each. aggregate.go, interpret.go:
+// AggregateService, which every region has, as it has MultiRowMutationService.
+// scanners.go: leases. convert.go, mutation.go: messages to queries and
+// mutations.
 //
 // The cluster makes one Server per region server and incarnation; the master
 // drives it through host.RegionServer.
