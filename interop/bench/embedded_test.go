@@ -16,9 +16,8 @@ import (
 	"github.com/holdfast-hbase/holdfast/interop/upproc"
 )
 
-// BenchmarkEmbeddedGet is the embedded half of BenchmarkLoneGet, in many short
-// rounds that take turns, so that what else runs on the machine hits both
-// sides alike. Besides the medians it gives this process's CPU time per Get,
+// BenchmarkEmbeddedGet is the embedded half of BenchmarkLoneGet, which needs no
+// Java. Besides the medians it gives this process's CPU time per Get,
 // which does not depend on the server or on who else runs.
 func BenchmarkEmbeddedGet(b *testing.B) {
 	ctx := context.Background()
@@ -46,7 +45,7 @@ func BenchmarkEmbeddedGet(b *testing.B) {
 	}
 	var cpu, switches [2][]float64
 	for range b.N {
-		for r := range 102 {
+		for r := range rounds + 2 {
 			for i, c := range all {
 				before := usage(b)
 				p50, err := c.round()
