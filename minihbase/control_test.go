@@ -2,6 +2,7 @@ package minihbase_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -344,9 +345,14 @@ func TestControlRefusals(t *testing.T) {
 			t.Errorf("%s: %v", x.name, err)
 			continue
 		}
+		var refusal control.Error
+		err = json.NewDecoder(resp.Body).Decode(&refusal)
 		resp.Body.Close()
 		if resp.StatusCode != x.want {
 			t.Errorf("%s: %d, want %d", x.name, resp.StatusCode, x.want)
+		}
+		if x.want != 200 && (err != nil || refusal.Message == "") {
+			t.Errorf("%s: refused without {\"error\": ...}: %v", x.name, err)
 		}
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()

@@ -38,7 +38,7 @@ func startControl(m *Cluster, port int) (*controlServer, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &controlServer{m: m, url: "http://" + l.Addr().String(), cancel: cancel}
 	s.srv = &http.Server{
-		Handler: guard(s.routes()), ReadHeaderTimeout: 10 * time.Second,
+		Handler: guard(known(s.routes())), ReadHeaderTimeout: 10 * time.Second,
 		// Requests that wait (for a rule, for events) end with the server.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -76,6 +76,36 @@ func guard(h http.Handler) http.Handler {
 		h.ServeHTTP(w, r)
 	})
 }
+
+// known answers what no route matches as every refusal is answered. The mux
+// itself would do it in plain text.
+func known(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		// The mux knows whether another method would have done, and says so in
+		// Allow; its words are dropped.
+		probe := &headersOnly{ResponseWriter: w}
+		mux.ServeHTTP(probe, r)
+		e := &control.Error{Code: http.StatusNotFound, Message: fmt.Sprintf("there is no %s; docs/control-api.md lists the requests", r.URL.Path)}
+		if probe.code == http.StatusMethodNotAllowed {
+			e.Code, e.Message = probe.code, fmt.Sprintf("%s takes %s, not %s", r.URL.Path, w.Header().Get("Allow"), r.Method)
+		}
+		refuse(w, e)
+	})
+}
+
+// headersOnly lets a handler set headers, and keeps its code instead of
+// sending it.
+type headersOnly struct {
+	http.ResponseWriter
+	code int
+}
+
+func (h *headersOnly) WriteHeader(code int)        { h.code = code }
+func (h *headersOnly) Write(p []byte) (int, error) { return len(p), nil }
 
 // badRequest marks an error that is the caller's.
 func badRequest(err error) error {
