@@ -56,7 +56,8 @@ func (l *Live) plain(p Progress) {
 			break // being done
 		}
 		e := p.View.Events[l.events]
-		fmt.Fprintf(l.w, "%6.1f s  %s (%.0f ms) %s\n", e.At.Seconds(), e.Text, ms(e.Took), e.Err)
+		line := fmt.Sprintf("%6.1f s  %s (%.0f ms) %s", e.At.Seconds(), e.Text, ms(e.Took), e.Err)
+		fmt.Fprintln(l.w, strings.TrimRight(line, " "))
 	}
 	if p.Stage == "load" && p.View.Elapsed >= l.lastLine+time.Second {
 		l.lastLine = p.View.Elapsed
