@@ -60,3 +60,62 @@ func TestAppliedButNeverAnswered(t *testing.T) {
 		t.Errorf("stored %d, want 2: applied once", n)
 	}
 }
+
+// TestGivenUpForWhatAnotherWasTold: an increment that has been sent is given up
+// when the server tells another call that it is stopping. That exception is no
+// answer to the increment, which may have been applied.
+func TestGivenUpForWhatAnotherWasTold(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		c, _ := faulty(t, minihbase.Options{})
+		client, err := hbase.Open(t.Context(), c.Address(), hbase.WithMaxAttempts(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		tab, _ := client.Table("t")
+		row := []byte("r001")
+		if _, err := tab.Get(t.Context(), hbase.NewGet(row)); err != nil {
+			t.Fatal(err)
+		}
+		hold, err := c.AddRule(minihbase.Rule{Match: minihbase.Match{Method: "Mutate,Multi"}, Action: minihbase.Hold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			if batch {
+				failed <- tab.Batch(t.Context(), []hbase.Op{hbase.NewIncrement(row).Add("f", "n", 1)})[0].Err
+				return
+			}
+			_, err := tab.IncrementColumn(t.Context(), row, "f", "n", 1)
+			failed <- err
+		}()
+		if err := c.WaitRule(t.Context(), hold, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.AddRule(minihbase.Rule{Match: minihbase.Match{Method: "Get"}, Action: minihbase.Fail, Times: 1,
+			Exception: minihbase.Exception{Class: "RegionServerStoppedException"}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tab.Get(t.Context(), hbase.NewGet(row)); err == nil {
+			t.Fatal("the rule did not work")
+		}
+		err = <-failed
+		if hbase.SafeToRetry(err) || !errors.Is(err, hbase.ErrUnknownOutcome) {
+			t.Errorf("batch %v: called safe to repeat: %v", batch, err)
+		}
+		if err := c.ReleaseRule(hold); err != nil {
+			t.Fatal(err)
+		}
+		for n := int64(0); n != 1; { // it was on its way all the time
+			res, err := tab.Get(t.Context(), hbase.NewGet(row))
+			if err != nil && !hbase.Retriable(err) {
+				t.Fatal(err)
+			}
+			if err == nil {
+				n, _ = res.Int64("f", "n")
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

@@ -32,14 +32,12 @@ type facts struct {
 }
 
 // factsOf is the only place that looks into errors. Order matters: an error
-// that wraps another is judged by its outermost kind, except that a server's
-// exception, being an answer, speaks before everything.
+// that wraps another is judged by its outermost kind. A server's exception
+// speaks for itself if it answers this very call. It does not as the reason why
+// a region was not found, why the server is known to be down, or why the
+// connection ended under the call: then it answered somebody else's, and says
+// nothing about what became of this one.
 func factsOf(err error) facts {
-	if remote, ok := errors.AsType[*wire.RemoteError](err); ok {
-		if _, located := errors.AsType[locateError](err); !located {
-			return remoteFacts(remote)
-		}
-	}
 	if e, ok := errors.AsType[locateError](err); ok {
 		final, after := e.LocateFailed()
 		if final {
@@ -50,14 +48,18 @@ func factsOf(err error) facts {
 	if errors.Is(err, health.ErrServerDown) {
 		return facts{rule: ruleServerDown, sentKnown: true}
 	}
+	conn, broken := errors.AsType[*rpc.ConnError](err)
+	if remote, ok := errors.AsType[*wire.RemoteError](err); ok && !(broken && conn.Sent) {
+		return remoteFacts(remote)
+	}
 	if errors.Is(err, health.ErrBusy) {
 		return facts{rule: ruleQueueFull, sentKnown: true}
 	}
 	if _, ok := errors.AsType[*rpc.NotHBaseError](err); ok {
 		return facts{rule: ruleNotHBase, sentKnown: true}
 	}
-	if e, ok := errors.AsType[*rpc.ConnError](err); ok {
-		return facts{rule: ruleBroken, sentKnown: true, sent: e.Sent}
+	if broken {
+		return facts{rule: ruleBroken, sentKnown: true, sent: conn.Sent}
 	}
 	if _, ok := errors.AsType[*rpc.DialError](err); ok {
 		return facts{rule: ruleDial, sentKnown: true}
