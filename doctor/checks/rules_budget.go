@@ -271,6 +271,10 @@ func minutes(ms int64) string {
 // slowAttempts finds a number of calls of a usual timeout's length that
 // explains a duration.
 func (j *judge) slowAttempts(x *Fact, pause int64) (n int, each int64) {
+	fewest := 1
+	if w, ok := number(x.Class, "waitTime="); ok && w < x.Timeout*9/10 {
+		fewest = 2 // one call cannot have taken it all
+	}
 	candidates := []int64{j.getOr("hbase.rpc.timeout", 60000), 60000, x.Timeout, 20000, 10000}
 	for _, st := range j.starts() {
 		s := scheduleOf(j.v, pause, st)
@@ -278,6 +282,9 @@ func (j *judge) slowAttempts(x *Fact, pause int64) (n int, each int64) {
 			left := x.Duration - s.sum(k)
 			if left <= 0 || k > 1 && s.sum(k-1) > x.Timeout {
 				break
+			}
+			if k < fewest {
+				continue
 			}
 			per := left / int64(k)
 			for _, c := range candidates {
