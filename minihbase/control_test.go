@@ -327,6 +327,8 @@ func TestControlRefusals(t *testing.T) {
 		{name: "misspelt field", method: "POST", path: "/kill", body: `{"sever":"0"}`, want: 400},
 		{name: "not JSON", method: "POST", path: "/kill", body: `kill it`, want: 400},
 		{name: "bad number", method: "GET", path: "/events?since=x", want: 400},
+		{name: "wait for no rule, milliseconds", method: "POST", path: "/rule/9/wait?timeout=50", want: 404},
+		{name: "bad timeout", method: "POST", path: "/rule/9/wait?timeout=soon", want: 400},
 		{name: "bad rule id", method: "DELETE", path: "/rule/x", want: 400},
 		{name: "too much", method: "POST", path: "/rule", body: `{"name":"` + strings.Repeat("x", 5<<20) + `"}`, want: 400},
 	} {

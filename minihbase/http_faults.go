@@ -170,17 +170,18 @@ func (s *controlServer) ruleRoutes(mux *http.ServeMux) {
 			}
 		}
 		if v := r.FormValue("timeout"); v != "" {
-			d, err := time.ParseDuration(v)
-			if err != nil {
-				return nil, badRequest(err)
+			// The same two forms as in a body.
+			var d control.Duration
+			if d.UnmarshalJSON([]byte(v)) != nil && d.UnmarshalJSON([]byte(strconv.Quote(v))) != nil {
+				return nil, badRequest(fmt.Errorf("timeout %q is neither a duration like 150ms nor a number of milliseconds", v))
 			}
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, d)
+			ctx, cancel = context.WithTimeout(ctx, time.Duration(d))
 			defer cancel()
 		}
 		if err := m.WaitRule(ctx, n, hits); err != nil {
 			if errors.Is(err, context.DeadlineExceeded) {
-				return nil, &control.Error{Code: http.StatusRequestTimeout, Message: fmt.Sprintf("rule %d was not applied %d times in time", n, hits)}
+				return nil, &control.Error{Code: http.StatusRequestTimeout, Message: fmt.Sprintf("time ran out: rule %d has not been applied as often as %d", n, hits)}
 			}
 			return nil, err
 		}
