@@ -137,6 +137,8 @@ func TestUp(t *testing.T) {
 		{"ctl --control " + r.Control + " rule add --method Get --action delay --delay 1ms --times 1", `"id"`},
 		{"ctl --control " + r.Control + " rule list", "delay"},
 		{"ctl --control " + r.Control + " log --kind cluster", "kill"},
+		{"ctl --control " + r.Control + " log --limit 1 --kind cluster --method kill", "kill"},
+		{"ctl --control " + r.Control + " log --limit 1 --kind cluster --since 0", "start-master"},
 		{"ctl --control " + r.Control + " clock", "now"},
 		{"ctl --control " + r.Control + " reset", "done"},
 	} {

@@ -261,11 +261,24 @@ func (c *ctl) log() *cobra.Command {
 				}
 				return nil
 			}
-			events, err := k.Events(ctx, filter, since, limit)
+			if limit < 0 {
+				return usage("--limit %d: 0 or more", limit)
+			}
+			// Who asks from an event on goes forwards page by page; everybody
+			// else wants to see what happened last.
+			first, last := 0, limit
+			if cmd.Flags().Changed("since") {
+				first, last = limit, 0
+			}
+			events, err := k.Events(ctx, filter, since, first)
 			if err != nil {
 				return err
 			}
-			for _, e := range events.Events {
+			list := events.Events
+			if last > 0 {
+				list = list[max(0, len(list)-last):]
+			}
+			for _, e := range list {
 				if err := show(e); err != nil {
 					return err
 				}
@@ -275,7 +288,7 @@ func (c *ctl) log() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&follow, "follow", "f", false, "go on as things happen")
-	f.IntVar(&limit, "limit", 200, "at most so many (0: all that are remembered)")
+	f.IntVar(&limit, "limit", 200, "at most so many, the newest, or with --since the next (0: all that are remembered)")
 	f.Uint64Var(&since, "since", 0, "only events after this sequence number")
 	f.StringVar(&filter.Kind, "kind", "", "rpc or cluster")
 	f.StringVar(&filter.Table, "table", "", "only this table")
