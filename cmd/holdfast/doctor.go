@@ -76,7 +76,7 @@ makes no sense, 3 input unreadable, 4 a live check could not run.`,
 	}
 	d.add(cmd)
 	cmd.Flags().StringArrayVar(&d.symptoms, "symptom", nil, "a fact no log holds, `KEY=VALUE`: affected=one-table, shell=ok, fresh-client=ok, gateway=ok, moved=yes, table=T, first-access-ms=N, regions=N, budget-ms=N")
-	cmd.AddCommand(newDoctorLint(), newDoctorExplainRetries(), newDoctorExplainSession(), newDoctorChecks(), newDoctorExplain(), newDoctorSchema(), newDoctorLive())
+	cmd.AddCommand(newDoctorLint(), newDoctorExplainRetries(), newDoctorExplainSession(), newDoctorChecks(), newDoctorExplain(), newDoctorSchema(), newDoctorLive(), newDoctorReplay())
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-hbase/holdfast/doctor/finding"
+	"github.com/holdfast-hbase/holdfast/minihbase"
 )
 
 func exitCodeOf(err error, out *bytes.Buffer) int {
@@ -111,4 +113,46 @@ func TestDoctorExplainsSchedules(t *testing.T) {
 		t.Errorf("checks:\n%s", out)
 	}
 	doctorOut(t, exitOK, "schema")
+}
+
+func TestDoctorReplayRecovers(t *testing.T) {
+	m, err := minihbase.Start(t.Context(), minihbase.Options{InMemory: true, Servers: 2, ControlPort: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.CreateTable(t.Context(), "replay", []string{"f"}, []byte("m")); err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{m}
+	for _, f := range []func(context.Context, *replayed) error{s.neverPossible, s.staleGateway} {
+		var r replayed
+		if err := f(t.Context(), &r); err != nil || !r.OK {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
+
+func TestDoctorLive(t *testing.T) {
+	m, err := minihbase.Start(t.Context(), minihbase.Options{InMemory: true, Servers: 2, ControlPort: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.CreateTable(t.Context(), "t", []string{"f"}, []byte("m")); err != nil {
+		t.Fatal(err)
+	}
+	out := doctorOut(t, exitOK, "live", m.Address(), "-v")
+	for _, w := range []string{"Mode: standalone", "holds hbaseid and rs", "2 regions, 0 not where hbase:meta says", "ZK_TIMEOUT_CLAMPED"} {
+		if !strings.Contains(out, w) {
+			t.Errorf("live does not say %q:\n%s", w, out)
+		}
+	}
+	out = doctorOut(t, exitNo, "live", strings.TrimSuffix(m.Address(), "/hbase")+"/nosuch", "--step-timeout", "3s")
+	if !strings.Contains(out, "ZNODE_PARENT_MISMATCH") || !strings.Contains(out, "and /hbase does") {
+		t.Errorf("wrong parent:\n%s", out)
+	}
+	m.ZooKeeperServer().Refuse()
+	doctorOut(t, exitNo, "live", m.Address(), "--step-timeout", "3s")
+	doctorOut(t, exitUsage, "live", "x://y")
 }
