@@ -31,18 +31,26 @@ func explainsBudget(root, budget *finding.Finding) bool {
 			return false
 		}
 		// The same line names both, or the same server.
-		for _, e := range root.Evidence {
-			for _, b := range budget.Evidence {
-				if e.File == b.File && e.Line == b.Line {
-					return true
-				}
-			}
+		if sharesLine(root, budget) {
+			return true
 		}
 		s := budget.Fields["server"]
 		if s != "" && (root.Subject == s || root.Fields["server"] == s || root.Fields["host"] != "" && len(s) > len(root.Fields["host"]) && s[:len(root.Fields["host"])] == root.Fields["host"]) {
 			return true
 		}
 		return s == "" && root.Severity >= finding.Error
+	}
+	return false
+}
+
+// sharesLine says that two findings rest on one line.
+func sharesLine(a, b *finding.Finding) bool {
+	for _, e := range a.Evidence {
+		for _, f := range b.Evidence {
+			if e.File == f.File && e.Line == f.Line {
+				return true
+			}
+		}
 	}
 	return false
 }
@@ -101,7 +109,7 @@ func (j *judge) fold() {
 			}
 		case "RETRY_BUDGET_SHORT":
 			for _, id := range [...]string{"NAME_UNRESOLVABLE", "LOOPBACK_ADVERTISED", "PORT_UNREACHABLE", "MASTER_INITIALIZING", "COPROCESSOR_ABORT", "KERBEROS_NO_TGT", "ZNODE_PARENT_MISMATCH", "ZK_UNREACHABLE", "SERVER_OVERLOADED_QUEUE", "REGION_TOO_BUSY_MEMSTORE", "STALE_META_LOCATION", "RETRY_BUDGET_SLOW_RPC"} {
-				if r := find(id); r >= 0 && r != i && j.out[r].Severity >= finding.Error {
+				if r := find(id); r >= 0 && r != i && (j.out[r].Severity >= finding.Error || sharesLine(&j.out[r], e)) {
 					under(r, i)
 					break
 				}
