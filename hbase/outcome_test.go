@@ -77,7 +77,7 @@ func TestGivenUpForWhatAnotherWasTold(t *testing.T) {
 		if _, err := tab.Get(t.Context(), hbase.NewGet(row)); err != nil {
 			t.Fatal(err)
 		}
-		hold, err := c.AddRule(minihbase.Rule{Match: minihbase.Match{Method: "Mutate,Multi"}, Action: minihbase.Hold})
+		hold, err := c.AddRule(minihbase.Rule{Match: minihbase.Match{Table: "t", Method: "Mutate,Multi"}, Action: minihbase.Hold})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestGivenUpForWhatAnotherWasTold(t *testing.T) {
 		if err := c.WaitRule(t.Context(), hold, 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.AddRule(minihbase.Rule{Match: minihbase.Match{Method: "Get"}, Action: minihbase.Fail, Times: 1,
+		if _, err := c.AddRule(minihbase.Rule{Match: minihbase.Match{Table: "t", Method: "Get"}, Action: minihbase.Fail, Times: 1,
 			Exception: minihbase.Exception{Class: "RegionServerStoppedException"}}); err != nil {
 			t.Fatal(err)
 		}
