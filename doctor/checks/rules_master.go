@@ -52,15 +52,16 @@ func (j *judge) master() {
 				f.Fix = append([]string{"get that region open first: the cause is at its server"}, f.Fix...)
 			}
 		}
+		waits := strings.Contains(f.Cause, "stays in state")
 		if after(ready, busy) {
 			f.Severity = finding.Info
 			f.Cause = "the master was asked before it had finished initializing; it finished later"
-		} else if quiet(busy) && !j.failed() || serverStarting(busy) {
+		} else if (quiet(busy) && !j.failed() || serverStarting(busy)) && !waits {
 			f.Severity = finding.Warning
 		}
 		j.add(f)
 	}
-	if len(gone) > 0 && len(j.by[Unresolved]) == 0 && len(j.by[ParentMissing]) == 0 && len(j.by[Refused]) == 0 && len(j.by[ZKLoss]) == 0 && len(busy) == 0 {
+	if len(gone) > 0 && len(j.by[Unresolved]) == 0 && len(j.by[ParentMissing]) == 0 && len(j.by[Refused]) == 0 && len(j.by[ZKLoss])+len(j.by[ConnectTimeout])+len(j.by[NoRoute]) == 0 && len(busy) == 0 {
 		j.add(finding.Finding{
 			ID: "MASTER_NOT_RUNNING", Severity: finding.Error, Subject: "master", Count: len(gone), Evidence: evidence(gone...),
 			Cause: "the client found no active master",

@@ -39,6 +39,9 @@ func (j *judge) names() {
 			f.Notes = append(f.Notes, "12 hex digits: looks like a container id; the server registered under the name its container runtime gave it")
 			f.Fix = append(f.Fix, "give the container a fixed host name (docker run --hostname) and publish its ports")
 		}
+		if facts[0].Class == "hdfs" {
+			f.Notes = append(f.Notes, "asked by the HDFS client: the name may be a nameservice of HDFS high availability, which hdfs-site.xml must define on this host's class path")
+		}
 		if s := facts[0].Server; s.Start > 0 {
 			f.Fields["server"] = s.String()
 			f.Notes = append(f.Notes, "the name stands with port and start code, so it came from ZooKeeper or hbase:meta: a server did register there")
@@ -53,6 +56,15 @@ func (j *judge) names() {
 		f.Evidence = evidence(facts...)
 		j.add(f)
 	}
+}
+
+func (j *judge) unresolved(host string) bool {
+	for _, f := range j.by[Unresolved] {
+		if f.Server.Host == host {
+			return true
+		}
+	}
+	return false
 }
 
 // loopback: names that lead back to the client itself.
@@ -165,6 +177,9 @@ func (j *judge) ports() {
 		srv := g[0].Server
 		if refused+filtered+unreachable == 0 && (loopback(srv.Host, g[0].Addr) || len(j.by[CoprocessorFault]) > 0) {
 			continue // only the echo, and its cause is named elsewhere
+		}
+		if refused+filtered+unreachable == 0 && j.unresolved(srv.Host) {
+			continue
 		}
 		f := finding.Finding{ID: "PORT_UNREACHABLE", Severity: finding.Error, Subject: k, Count: len(g), Fields: map[string]string{"server": k}}
 		if k == "" {

@@ -356,6 +356,12 @@ func (j *judge) simple() {
 		}
 		g := groups[id]
 		f := finding.Finding{ID: id, Severity: e.Severity, Confidence: finding.Likely, Subject: cut(orUnknown(g[0].Server.String(), g[0].File), 120), Count: len(g), Evidence: evidence(g...), Cause: e.Meaning, Fix: e.Fix, Not: e.Not}
+		if id == "WRONG_PORT_CLASS" {
+			f.Cause = "a server got bytes of another protocol: some client was pointed at the wrong port"
+			if p := g[0].Path; p != "" {
+				f.Notes = append(f.Notes, fmt.Sprintf("the length it read is the text %q: the first bytes of another protocol", p))
+			}
+		}
 		if quiet(g) && f.Severity > finding.Warning && !j.failed() {
 			f.Severity = finding.Warning
 		}

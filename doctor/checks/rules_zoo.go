@@ -473,6 +473,16 @@ func (j *judge) zooLimits() {
 	keys, groups := groupBy(j.by[ZKTooMany], func(f *Fact) string { return f.Addr })
 	for _, from := range keys {
 		g := groups[from]
+		if from == "" && len(keys) > 1 {
+			continue
+		}
+		if g[0].Limit == 0 {
+			j.add(finding.Finding{ID: "ZK_TOO_MANY_CONNECTIONS", Severity: finding.Error, Confidence: finding.Likely, Subject: "this client's address", Count: len(g), Evidence: evidence(g...),
+				Cause: "ZooKeeper closes new connections at once, as it does when one address holds too many (maxClientCnxns, 60 by default)",
+				Fix:   []string{"share one connection per process and close it", "ZooKeeper's log names the address and the limit; cons (four-letter word) lists the connections"},
+				Not:   []string{"ZooKeeper is down"}})
+			continue
+		}
 		j.add(finding.Finding{
 			ID: "ZK_TOO_MANY_CONNECTIONS", Severity: finding.Error, Confidence: finding.Certain, Subject: from, Count: len(g), Evidence: evidence(g...),
 			Cause:   fmt.Sprintf("%s holds %d ZooKeeper connections, the limit for one address; usually a process makes an HBase connection per task and never closes it", from, g[0].Limit),

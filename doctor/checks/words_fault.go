@@ -10,6 +10,12 @@ func faultWords() []word {
 		{"missingorinvalidcredentials.Consider'kinit'", readKerberos(KerberosNoTGT)},
 		{"ClientcannotauthenticateVia:[", readKerberos(KerberosNoTGT)},
 		{"Novalidcredentialsprovided", readKerberos(KerberosNoTGT)},
+		{"Unabletoobtainpasswordfromuser", readKerberos(KerberosNoTGT)},
+		{"Loginfailureforuser", readKerberos(KerberosNoTGT)},
+		{"GSSinitiatefailed", readKerberos(KerberosNoTGT)},
+		{"Framesize(", readMisread},
+		{"Unreasonablelength=", readMisread},
+		{"Lenerror", readMisread},
 		{"ServernotfoundinKerberosdatabase", readKerberos(KerberosPrincipal)},
 		{"Failedtospecifyserver'sKerberosprincipal", readKerberos(KerberosPrincipal)},
 		{"Serverhasinvalidkerberosprincipal", readKerberos(KerberosPrincipal)},
@@ -75,8 +81,28 @@ func simpleFaults() []simpleFault {
 		{"THROTTLED", []string{"RpcThrottlingException", "quotas.ThrottlingException"}},
 		{"CELL_TOO_LARGE", []string{"KeyValuesizetoolarge", "RequestTooBigException"}},
 		{"CORRUPT_FILE", []string{"CorruptHFileException"}},
-		{"VERSION_MISMATCH", []string{"Serveripcversion", "isnotahost:portpair", "Notahost:portpair", "InvalidProtocolBufferException", "BadVersionException:Unsupported"}},
-		{"WRONG_PORT_CLASS", []string{"Unreasonablelength=", "Expectedmagicnumber", "ExpectedHEADER=HBas", "Lenerror", "UnsupportedRPCversion"}},
+		{"VERSION_MISMATCH", []string{"Serveripcversion", "isnotahost:portpair", "Notahost:portpair", "InvalidProtocolBufferException", "NoSuchMethodError:org.apache.hadoop.hbase", "NoClassDefFoundError:org/apache/hadoop/hbase", "com.google.common.base.Stopwatch", "HBaseZeroCopyByteString"}},
+		{"WRONG_PORT_CLASS", []string{"Expectedmagicnumber", "ExpectedHEADER=HBas", "UnsupportedRPCversion"}},
+		{"PORT_IN_USE", []string{"Addressalreadyinuse"}},
 		{"HEDGE_EXHAUSTED", []string{"Toomanyreplicasfailed"}},
 	}
+}
+
+// readMisread reads a length that was none: the first bytes of another protocol
+// taken for a number. 1195725856 is "GET ".
+func readMisread(x *extraction, at int) {
+	w := strings.TrimLeft(window(x.s, at, 24), "(=")
+	v, _, ok := intAt(w, 0)
+	f := x.fact(OtherFault, at)
+	f.Class = "WRONG_PORT_CLASS"
+	if !ok || v > 0xffffffff {
+		return
+	}
+	b := []byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}
+	for _, c := range b {
+		if c < ' ' || c > '~' {
+			return
+		}
+	}
+	f.Path = string(b)
 }

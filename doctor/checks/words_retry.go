@@ -21,6 +21,7 @@ func retryWords() []word {
 			f.Wait = f.Timeout
 		}},
 		{"Can'tgetthelocation", simple(Exhausted, "lookup")},
+		{"NonRecoverableException:Toomanyattempts", simple(Exhausted, "asynchbase")},
 		{"Unabletofindregionfor", func(x *extraction, at int) {
 			f := x.fact(Exhausted, at)
 			f.Class = "Unable to find region"

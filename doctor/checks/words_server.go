@@ -54,6 +54,8 @@ func serverWords() []word {
 		{"Thecoprocessor", readCoprocessor},
 		{"theclientwentaway", readClientGone},
 		{"respondercallId:", readClientGone},
+		{"outputerror", readOutputError},
+		{"Masterstartupcannotprogress", readHolding},
 		{"responseTooSlow", readSlow},
 		{"YouAreDeadException", simple(YouAreDead, "")},
 		{"ABORTINGregionserver", simple(Abort, "region server")},
@@ -88,6 +90,9 @@ func readNotServing(x *extraction, at int) {
 	w := window(x.s, at, 400)
 	if v, ok := text(w, "Regionisnotonline:", ";)'\"", 200); ok {
 		f.Encoded = cut(v, 32)
+	}
+	if f.Encoded == "1588230740" {
+		f.Table, f.Region = "hbase:meta", "hbase:meta,,1"
 	}
 	if srv, ok := findServer(w, "on"); ok {
 		f.Server = srv
@@ -147,12 +152,18 @@ func hostAt(s string, i int) string {
 
 func readUnknownHost(x *extraction, at int) {
 	w := window(x.s, at, 300)
+	if strings.HasPrefix(w, ":Callto") { // the name stands again at the end
+		return
+	}
 	if strings.HasPrefix(w, ":cannotresolve") || strings.HasPrefix(w, ":java.net.UnknownHostException") {
 		return
 	}
 	f := x.fact(Unresolved, at)
 	_, line := x.e.LineAt(at - 1)
-	if i := strings.Index(string(line), "UnknownHostException:"); i >= 0 {
+	if strings.Contains(x.s, "buildTokenService") || strings.Contains(x.s, "NameNodeProxies") {
+		f.Class = "hdfs"
+	}
+	if i := strings.LastIndex(string(line), "UnknownHostException:"); i >= 0 {
 		h := strings.TrimSpace(string(line[i+len("UnknownHostException:"):]))
 		h = strings.TrimPrefix(h, "Invalid host name: local host is:")
 		if srv, _, ok := endpoint(h, 0); ok {
@@ -441,4 +452,61 @@ func readThrift(x *extraction, at int) {
 	if f.Server.Port == 0 {
 		f.Server.Port = 9090
 	}
+}
+
+// readOutputError reads the form before 1.0: "IPC Server Responder, call
+// multi(...) from 192.0.2.1:5: output error".
+func readOutputError(x *extraction, at int) {
+	b := before(x.s, at, 600)
+	if !strings.Contains(b, "IPCServer") && !strings.Contains(b, "RpcServer") && !strings.Contains(b, "rpcserver") {
+		return
+	}
+	for i := range x.out {
+		if x.out[i].Kind == ClientGone {
+			return
+		}
+	}
+	f := x.fact(ClientGone, at)
+	if i := strings.LastIndex(b, "from"); i >= 0 {
+		srv, addr, _ := endpoint(b, i+4)
+		f.Addr = orUnknown(addr, srv.Host)
+	}
+	if i := strings.LastIndex(b, "call"); i >= 0 {
+		m := b[i+4:]
+		if j := strings.IndexByte(m, '('); j > 0 && j < 40 {
+			f.Method = m[:j]
+		}
+	}
+}
+
+// readHolding reads "hbase:namespace,,... is NOT online; state={... state=OPEN,
+// ..., server=...}; Master startup cannot progress, in holding-pattern ...".
+func readHolding(x *extraction, at int) {
+	b := before(x.s, at, 900)
+	i := strings.LastIndex(b, "isNOTonline")
+	if i < 0 {
+		x.fact(MasterBusy, at)
+		return
+	}
+	f := x.fact(Stuck, at)
+	region := b[:i]
+	for _, k := range [...]string{"HMaster:", ":hbase:"} {
+		if j := strings.LastIndex(region, k); j >= 0 {
+			region = region[j+len(k):]
+			if k == ":hbase:" {
+				region = "hbase:" + region
+			}
+			break
+		}
+	}
+	f.Region, f.Encoded = cut(region, 200), encoded(region)
+	f.Table, _, _ = regionParts(region)
+	f.Class, _ = text(b[i:], "state=", ",;}", 30)
+	if strings.HasPrefix(f.Class, "{") {
+		if j := strings.LastIndex(b[i:], "state="); j >= 0 {
+			f.Class, _ = text(b[i+j:], "state=", ",;}", 30)
+		}
+	}
+	f.Server, _ = findServer(b[i:], "server=")
+	x.fact(MasterBusy, at)
 }

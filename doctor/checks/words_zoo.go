@@ -17,6 +17,9 @@ func zooWords() []word {
 		{"Invalidsession", readInvalid},
 		{"Unabletoreconnect", readExpiredClient},
 		{"SessionExpiredException", readExpiredClient},
+		{"hasexpired,closingsocketconnection", readExpiredClient},
+		{"receivedexpiredfromZooKeeper", readExpiredClient},
+		{"theconnectionclosesimmediately", func(x *extraction, at int) { x.fact(ZKTooMany, at) }},
 		{"Openingsocketconnectiontoserver", readOpeningSocket},
 		{"unexpectederror,closingsocketconnection", readConnError},
 		{"closingsocketconnectionandattemptingreconnect", readConnError},
@@ -34,7 +37,6 @@ func zooWords() []word {
 		{"FullGC", readFullGC},
 		{"Session:0x", readZKClosed},
 		{"Initiatingcloseofsession", readZKClosed},
-		{"Connectstomorethan", simple(OtherFault, "")},
 		{"notbeenabletoconnecttozookeeper", simple(ZKLoss, "")},
 		{"notcurrentlyservingrequests", simple(ZKLoss, "not serving")},
 	}
