@@ -124,12 +124,19 @@ func (j *judge) callTimeout(g []*Fact) {
 		f.ID = "RETRY_BUDGET_SLOW_RPC"
 		f.Fields["convention"] = b.Convention
 		n, each := j.slowAttempts(x, pause)
+		if x.Duration > 2*x.Timeout {
+			n = 0
+			f.Notes = append(f.Notes, fmt.Sprintf("the call lasted %.1f times its budget: lookups in hbase:meta inside it have budgets of their own (hbase.client.meta.operation.timeout, hbase.client.scanner.timeout.period) and are not cut short before HBASE-27490", float64(x.Duration)/float64(x.Timeout)))
+		}
 		made := fmt.Sprintf("1..%d", b.Attempts)
 		if n > 0 {
 			made = fmt.Sprint(n)
 		}
 		f.Fields["attempts_made"] = made
 		f.Cause = fmt.Sprintf("the calls themselves used the time: at least %s of %s went into them, not into pauses", Seconds(b.RPC), Seconds(x.Duration))
+		if n == 0 && j.slowReason(x) {
+			f.Cause = fmt.Sprintf("calls were sent and not answered in time, until the next try no longer fitted into %s; at most %d attempts", Seconds(x.Timeout), b.Attempts)
+		}
 		if n > 0 {
 			f.Cause = fmt.Sprintf("the calls themselves used the time: %d call(s) of about %s each", n, Seconds(each))
 			f.Numbers = append(f.Numbers, num("time_per_call", each, "ms", fmt.Sprintf("(%d - pauses) / %d", x.Duration, n)))

@@ -187,7 +187,7 @@ func (j *judge) regions() {
 	}
 	if len(meta) > 0 && !j.metaMoving() {
 		f := finding.Finding{ID: "STALE_META_LOCATION", Severity: finding.Error, Confidence: finding.Likely, Subject: "hbase:meta", Count: len(meta), Evidence: evidence(meta...),
-			Cause:  fmt.Sprintf("the server that is asked for hbase:meta (%s) does not hold it: the place in ZooKeeper is out of date, or it belongs to another cluster", meta[0].Server),
+			Cause:  fmt.Sprintf("%s is asked for hbase:meta and does not hold it: its place in ZooKeeper is out of date, or it belongs to another cluster", orUnknown(meta[0].Server.String(), "a server")),
 			Fix:    []string{"compare the znode meta-region-server with what the master's UI says", "check zookeeper.znode.parent, and that one name does not lead to two clusters"},
 			Not:    []string{"the table does not exist"},
 			Fields: map[string]string{"server": meta[0].Server.String()}}
