@@ -12,7 +12,9 @@ import (
 
 func BenchmarkNewExtractor(b *testing.B) {
 	for b.Loop() {
-		checks.NewExtractor()
+		if _, err := checks.NewExtractor(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

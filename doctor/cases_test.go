@@ -19,7 +19,6 @@ type want struct {
 	never []string          // must not
 	worst string
 	hbase string
-	files []string // more inputs
 }
 
 func read(t *testing.T, name string) string {

@@ -78,7 +78,11 @@ const maxDumps = 400
 // ErrUnreadable. A cancelled context ends it with the context's error.
 func Diagnose(ctx context.Context, inputs []Input, o Options) (*finding.Report, error) {
 	r := &finding.Report{Schema: finding.SchemaVersion, Tool: "holdfast doctor", Version: o.Version}
-	d := diagnosis{o: o, x: checks.NewExtractor(), report: r}
+	x, err := checks.NewExtractor()
+	if err != nil {
+		return nil, err
+	}
+	d := diagnosis{o: o, x: x, report: r}
 	var errs []error
 	for _, in := range inputs {
 		sum, err := d.read(ctx, in)

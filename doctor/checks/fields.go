@@ -200,19 +200,6 @@ func numeric(h string) bool {
 	return true
 }
 
-// endpointBefore reads the endpoint that ends right before i.
-func endpointBefore(s string, i int) (Server, string, bool) {
-	w := before(s, i, 320)
-	for j := len(w) - 3; j >= 0; j-- {
-		c := w[j]
-		if !(isHostByte(c) || c == '/' || c == ':' || c == '[' || c == ']' || c == '<' || c == '>') {
-			w = w[j+1:]
-			break
-		}
-	}
-	return endpoint(w, 0)
-}
-
 // containerID says whether a host name is 12 hex digits, as Docker names
 // containers.
 func containerID(h string) bool {

@@ -19,12 +19,6 @@ func (j *judge) lint() {
 	j.lintForms()
 }
 
-// oldGiveUp says that the release may add the whole rpc timeout to its give-up
-// test.
-func (j *judge) oldGiveUp() bool {
-	return !j.known || j.v.Major == 0 && j.v.Minor == 98
-}
-
 func (j *judge) lintBudget() {
 	rpc, set := j.get("hbase.rpc.timeout")
 	if !set || j.has("RETRY_NEVER_POSSIBLE") {

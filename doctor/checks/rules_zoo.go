@@ -15,10 +15,10 @@ const msec = time.Millisecond
 
 // session is what is known of one ZooKeeper session.
 type session struct {
-	id                                        uint64
-	silent, expired, heard, invalid, renew    []*Fact
-	established, granted, errs, closed, opens []*Fact
-	timeout                                   int64
+	id                                     uint64
+	silent, expired, heard, invalid, renew []*Fact
+	established, granted, errs, closed     []*Fact
+	timeout                                int64
 }
 
 // sessions: lost sessions, by partition or by a stopped process.

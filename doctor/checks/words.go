@@ -48,7 +48,7 @@ var dumpWords = []string{"java.lang.Thread.State:", "Fullthreaddump", "Java-leve
 var carrierWords = []string{"Zstdoutp", "Zstderrp"}
 
 // NewExtractor builds the automaton.
-func NewExtractor() *Extractor {
+func NewExtractor() (*Extractor, error) {
 	x := &Extractor{dump: map[int]bool{}}
 	for _, group := range [][]word{retryWords(), serverWords(), zooWords(), faultWords(), ownWords(), settingWords()} {
 		x.words = append(x.words, group...)
@@ -62,8 +62,9 @@ func NewExtractor() *Extractor {
 		texts = append(texts, w)
 	}
 	texts = append(texts, carrierWords...)
-	x.matcher = readers.NewMatcher(texts)
-	return x
+	var err error
+	x.matcher, err = readers.NewMatcher(texts)
+	return x, err
 }
 
 // Matcher is the automaton for a scanner.

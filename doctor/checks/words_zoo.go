@@ -3,8 +3,6 @@ package checks
 import (
 	"strconv"
 	"strings"
-
-	"github.com/holdfast-hbase/holdfast/doctor/readers"
 )
 
 func zooWords() []word {
@@ -342,6 +340,3 @@ func readFullGC(x *extraction, at int) {
 		}
 	}
 }
-
-// zoned says whether a stamp lies on the world's clock.
-func zoned(s readers.Stamp) bool { return s.Zoned && s.Year }

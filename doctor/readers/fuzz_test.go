@@ -15,7 +15,10 @@ func FuzzScan(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	m := NewMatcher([]string{"callDuration=", "ERROR", "Zstdoutp"})
+	m, err := NewMatcher([]string{"callDuration=", "ERROR", "Zstdoutp"})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s := Scanner[int]{Matcher: m, Emit: func(base int64, r []int) {}}
 		s.Handle = func(e *Entry, hits []Hit) []int {
@@ -40,7 +43,10 @@ func FuzzScan(f *testing.F) {
 
 func FuzzMatcherHalvesAgree(f *testing.F) {
 	f.Add([]byte(strings.Repeat("x", 1030)+"nee dle"+strings.Repeat("y", 1030)), 900)
-	m := NewMatcher([]string{"needle", "dl", "edley"})
+	m, err := NewMatcher([]string{"needle", "dl", "edley"})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, b []byte, pad int) {
 		b = append(bytes.Repeat([]byte{'.'}, max(0, min(pad, 3000))), b...)
 		want := m.Find(b, nil)

@@ -75,9 +75,7 @@ type DumpReader struct {
 	last     Stamp
 	lastAt   int
 	lineNo   int
-	quiet    int // lines since something of a dump
 	frameOf  map[string]string
-	partial  []byte
 }
 
 // Active says whether a dump is being read.

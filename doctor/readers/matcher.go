@@ -1,5 +1,10 @@
 package readers
 
+import (
+	"errors"
+	"fmt"
+)
+
 // Matcher finds any of a set of words in text, ignoring ASCII blanks, line
 // ends and letter case. It is an automaton in one table: one lookup a byte
 // whatever the number of words. Safe for concurrent use once built.
@@ -19,8 +24,8 @@ const (
 
 // NewMatcher builds the automaton. Words hold neither blanks nor non-ASCII
 // bytes; all words together have fewer than 32768 bytes and at most 62
-// different ones. It panics otherwise, since words are constants.
-func NewMatcher(words []string) *Matcher {
+// different ones.
+func NewMatcher(words []string) (*Matcher, error) {
 	m := &Matcher{words: len(words)}
 	for i := range m.class {
 		m.class[i] = other
@@ -40,14 +45,14 @@ func NewMatcher(words []string) *Matcher {
 		for i := 0; i < len(w); i++ {
 			c := lower(w[i])
 			if c >= 0x80 || m.class[c] == blank {
-				panic("readers: matcher word with a blank or non-ASCII byte: " + w)
+				return nil, fmt.Errorf("matcher: the word %q holds a blank or a byte that is not ASCII", w)
 			}
 			if m.class[c] == other {
 				m.class[c] = classes
 				m.class[upper(c)] = classes
 				classes++
 				if classes > 1<<classBits {
-					panic("readers: too many different bytes in matcher words")
+					return nil, errors.New("matcher: the words hold too many different bytes")
 				}
 			}
 			cl := m.class[c]
@@ -62,7 +67,7 @@ func NewMatcher(words []string) *Matcher {
 		nodes[at].out = append(nodes[at].out, id)
 	}
 	if len(nodes) >= hitBit {
-		panic("readers: matcher words too long")
+		return nil, errors.New("matcher: the words are too long together")
 	}
 	m.next = make([]uint16, len(nodes)<<classBits)
 	m.outs = make([][]int, len(nodes))
@@ -106,7 +111,7 @@ func NewMatcher(words []string) *Matcher {
 			m.next[slot] = s | hitBit
 		}
 	}
-	return m
+	return m, nil
 }
 
 func lower(c byte) byte {

@@ -37,7 +37,11 @@ func TestStamps(t *testing.T) {
 // scan collects squeezed entries with the words found in each.
 func scan(t *testing.T, words []string, text string) (out []string, lines []int) {
 	t.Helper()
-	s := Scanner[string]{Matcher: NewMatcher(words)}
+	m, err := NewMatcher(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Scanner[string]{Matcher: m}
 	s.Handle = func(e *Entry, hits []Hit) []string {
 		no, _ := e.LineAt(hits[0].End - 1)
 		return []string{e.Stamp.String() + "|" + words[hits[0].Word] + "|" + e.Squeezed + "|" + strconv.Itoa(no)}
@@ -102,6 +106,14 @@ func TestScanLinesAcrossBlocks(t *testing.T) {
 	for i := range want {
 		if lines[i] != want[i] {
 			t.Errorf("line %d: got %d, want %d", i, lines[i], want[i])
+		}
+	}
+}
+
+func TestMatcherRefusesBadWords(t *testing.T) {
+	for _, w := range []string{"a b", "\u00e9"} {
+		if _, err := NewMatcher([]string{w}); err == nil {
+			t.Errorf("%q is taken", w)
 		}
 	}
 }
