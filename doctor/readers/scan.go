@@ -13,7 +13,9 @@ import (
 
 const (
 	blockSize = 1 << 20
-	tailLimit = 256 << 10 // how far back a block looks for an entry's start
+	// firstBlock is smaller: most inputs are pasted lines.
+	firstBlock = 64 << 10
+	tailLimit  = 256 << 10 // how far back a block looks for an entry's start
 )
 
 // Scanner looks for words in a stream and hands out the entries that hold any.
@@ -95,6 +97,7 @@ func (s *Scanner[T]) Scan(ctx context.Context, r io.Reader) (Stats, error) {
 		free = append(free, j.data[:0])
 	}
 	var carry []byte
+	size := firstBlock
 	for {
 		if err := ctx.Err(); err != nil {
 			for len(pending) > 0 {
@@ -106,13 +109,14 @@ func (s *Scanner[T]) Scan(ctx context.Context, r io.Reader) (Stats, error) {
 		if n := len(free); n > 0 {
 			buf, free = free[n-1], free[:n-1]
 		} else {
-			buf = make([]byte, 0, blockSize+tailLimit)
+			buf = make([]byte, 0, size+size/4)
 		}
 		buf = append(buf[:0], carry...)
 		have := len(buf)
-		buf = slices.Grow(buf, blockSize)
-		n, err := io.ReadFull(r, buf[have:have+blockSize])
+		buf = slices.Grow(buf, size)
+		n, err := io.ReadFull(r, buf[have:have+size])
 		buf = buf[:have+n]
+		size = blockSize
 		stats.Bytes += int64(n)
 		if s.Progress != nil {
 			s.Progress(stats.Bytes)
@@ -136,7 +140,7 @@ func (s *Scanner[T]) Scan(ctx context.Context, r io.Reader) (Stats, error) {
 				finish()
 			}
 			stats.Sampled = shapes.skipped.Load()
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && n < blockSize && truncatedIsEnd(err) {
+			if errors.Is(err, io.EOF) || truncatedIsEnd(err) {
 				err = nil
 			}
 			return stats, err
