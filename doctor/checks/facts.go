@@ -161,7 +161,7 @@ type Case struct {
 // per kind and subject this many facts are kept, and this many in all.
 const (
 	keepPerSubject = 40
-	keepFacts      = 12000
+	keepFacts      = 8000
 )
 
 // Collector gathers facts with bounded memory: of a flood of equal facts the

@@ -60,6 +60,7 @@ func Judge(c *Case) Verdict {
 	slices.SortStableFunc(j.out, func(a, b finding.Finding) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(rank(a.ID), rank(b.ID)))
 	})
+	j.out = crowd(j.out)
 	for i := range j.out {
 		f := &j.out[i]
 		f.Explain = "holdfast doctor explain " + f.ID
@@ -71,6 +72,37 @@ func Judge(c *Case) Verdict {
 		}
 	}
 	return Verdict{Findings: j.out, HBase: j.release, HBaseWhy: j.why, Notes: j.notes, Version: j.v, Known: j.known}
+}
+
+// maxAlike is how many findings of one kind are printed one by one.
+const maxAlike = 20
+
+// crowd folds what is left of many findings of one kind into the last that is
+// kept: a cluster with a thousand unreachable servers has one fault, not
+// a thousand.
+func crowd(in []finding.Finding) []finding.Finding {
+	at, count := map[string]int{}, map[string]int{}
+	var out []finding.Finding
+	for _, f := range in {
+		count[f.ID]++
+		if count[f.ID] <= maxAlike {
+			at[f.ID] = len(out)
+			out = append(out, f)
+			continue
+		}
+		last := &out[at[f.ID]]
+		last.Count += max(f.Count, 1)
+		if len(last.Evidence) < 2*maxEvidence {
+			last.Evidence = append(last.Evidence, f.Evidence[:min(1, len(f.Evidence))]...)
+		}
+	}
+	for id, n := range count {
+		if n > maxAlike {
+			f := &out[at[id]]
+			f.Notes = append(f.Notes, fmt.Sprintf("and %d more findings of this kind with other subjects; one cause for all is likely", n-maxAlike))
+		}
+	}
+	return out
 }
 
 func (j *judge) add(f finding.Finding) *finding.Finding {
