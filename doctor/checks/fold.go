@@ -110,7 +110,7 @@ func (j *judge) fold() {
 			}
 		case "RETRY_BUDGET_SHORT":
 			for _, id := range [...]string{"NAME_UNRESOLVABLE", "LOOPBACK_ADVERTISED", "PORT_UNREACHABLE", "MASTER_INITIALIZING", "COPROCESSOR_ABORT", "KERBEROS_NO_TGT", "ZNODE_PARENT_MISMATCH", "ZK_UNREACHABLE", "SERVER_OVERLOADED_QUEUE", "REGION_TOO_BUSY_MEMSTORE", "STALE_META_LOCATION", "RETRY_BUDGET_SLOW_RPC"} {
-				if r := find(id); r >= 0 && r != i && (j.out[r].Severity >= finding.Error || sharesLine(&j.out[r], e)) {
+				if r := find(id); r >= 0 && r != i && (j.out[r].Severity >= finding.Error || j.out[r].Severity > finding.Info && sharesLine(&j.out[r], e)) {
 					under(r, i)
 					break
 				}

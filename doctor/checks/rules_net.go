@@ -106,6 +106,10 @@ func (j *judge) loopback() {
 		if quiet(g) && !j.failed() {
 			f.Severity = finding.Warning
 		}
+		if j.sameHost() && loopback(g[0].Server.Host, "") {
+			f.Severity = finding.Info
+			f.Notes = append(f.Notes, "ZooKeeper is on loopback as well: client and cluster share a host, where this is how it should be; other hosts could not use this cluster")
+		}
 		for _, x := range g {
 			if x.Kind == FailedServer {
 				f.Echoes = append(f.Echoes, finding.Echo{ID: "FAILED_SERVER_LIST", Text: "FailedServerException is the client's own two-second memory of a failed connect; those attempts never touched the network"})
@@ -114,6 +118,19 @@ func (j *judge) loopback() {
 		}
 		j.add(f)
 	}
+}
+
+// sameHost says that the client talks to ZooKeeper on loopback, so it runs on
+// the cluster's own host.
+func (j *judge) sameHost() bool {
+	for _, k := range []Kind{ZKEstablished, ZKOpening} {
+		for _, f := range j.by[k] {
+			if loopback(f.Server.Host, f.Addr) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // ports: resolved, and refused or filtered.
@@ -175,7 +192,7 @@ func (j *judge) ports() {
 			}
 		}
 		srv := g[0].Server
-		if refused+filtered+unreachable == 0 && (loopback(srv.Host, g[0].Addr) || len(j.by[CoprocessorFault]) > 0) {
+		if refused+filtered+unreachable == 0 && (loopback(srv.Host, g[0].Addr) && !j.sameHost() || len(j.by[CoprocessorFault]) > 0) {
 			continue // only the echo, and its cause is named elsewhere
 		}
 		if refused+filtered+unreachable == 0 && j.unresolved(srv.Host) {

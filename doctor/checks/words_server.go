@@ -119,7 +119,11 @@ func readOpening(x *extraction, at int) {
 	f := x.fact(Opening, at)
 	if i := strings.Index(w, "isopeningon"); i >= 0 {
 		f.Server, _ = serverName(w, i+len("isopeningon"))
-		f.Region = strings.TrimPrefix(strings.TrimPrefix(w[:i], ":"), "Region")
+		f.Region = w[:i]
+		if k := strings.LastIndex(f.Region, ":Region"); k >= 0 {
+			f.Region = f.Region[k+len(":Region"):]
+		}
+		f.Region = strings.TrimPrefix(f.Region, ":")
 		f.Encoded = encoded(f.Region)
 		f.Table, _, _ = regionParts(f.Region)
 	}
