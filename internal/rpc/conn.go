@@ -62,6 +62,7 @@ type pending struct {
 	// start and end are the request's place in the byte stream; under writer.mu.
 	start, end uint64
 
+	heard     int64 // when the answer came, as lastHeard; 0 if it did not
 	exception *wire.RemoteError
 	result    []byte
 	cells     []byte
@@ -102,6 +103,9 @@ type Call struct {
 	// Sent says, whatever Do returned, whether the server may have got the
 	// whole request.
 	Sent bool
+	// Answered is when the answer's last bytes were read; the zero time if none
+	// came.
+	Answered time.Time
 }
 
 // Do sends a request and waits for its answer. Errors are
@@ -113,7 +117,7 @@ type Call struct {
 //
 // The deadline of ctx, in milliseconds, goes along as the request's timeout.
 func (c *Conn) Do(ctx context.Context, call *Call) error {
-	call.Sent, call.ResultCells = false, nil
+	call.Sent, call.ResultCells, call.Answered = false, nil, time.Time{}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -187,6 +191,9 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 func (c *Conn) finish(p *pending, call *Call) error {
 	exception, result, cells, err := p.exception, p.result, p.cells, p.err
 	call.Sent = err == nil || p.sent
+	if p.heard > 0 {
+		call.Answered = c.start.Add(time.Duration(p.heard))
+	}
 	c.release(p)
 	if err != nil {
 		return err

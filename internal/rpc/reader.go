@@ -137,7 +137,7 @@ func (c *Conn) readLarge(own *pending, total int, h *wire.ResponseHeader) (over 
 // deliver ends a call with its answer. What is wrong with the answer ends the
 // connection as well.
 func (c *Conn) deliver(p, own *pending, h *wire.ResponseHeader, body []byte) (over bool, err error) {
-	p.exception = h.Exception
+	p.heard, p.exception = c.lastHeard.Load(), h.Exception
 	p.result, p.cells, err = h.DecodeResponseBody(body)
 	if err != nil {
 		p.err, p.sent = &ConnError{Addr: c.addr, Cause: err, Sent: true}, true

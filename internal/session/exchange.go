@@ -59,7 +59,9 @@ func (c *Core) exchange(ctx, waiting context.Context, srv *health.Server, cn *co
 	}
 	x.tried = true
 	err := cn.Do(ctx, &call)
-	x.took = time.Since(x.began)
+	if x.took = call.Answered.Sub(x.began); call.Answered.IsZero() {
+		x.took = time.Since(x.began)
+	}
 	x.sent, x.cells = call.Sent, call.ResultCells
 	srv.Release(loadOf(err), x.took)
 	return err

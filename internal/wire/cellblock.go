@@ -215,7 +215,7 @@ func (r *CellReader) Take(n int, dst []cells.Cell) ([]cells.Cell, error) {
 		if len(r.rest) == 0 {
 			return dst, malformed("cell block", "ends after %d cells, more expected", r.read)
 		}
-		dst = append(dst, cells.Cell{})
+		dst = dst[:len(dst)+1]
 		if err := r.Next(&dst[len(dst)-1]); err != nil {
 			return dst[:len(dst)-1], err
 		}
@@ -273,14 +273,9 @@ func (c Codec) parseKeyValue(kv []byte, cell *cells.Cell) error {
 	}
 	key = key[2+rowLen+1:]
 	end := len(key) - 9
-	*cell = cells.Cell{
-		Row:       row,
-		Family:    key[:familyLen:familyLen],
-		Qualifier: key[familyLen:end:end],
-		Timestamp: int64(binary.BigEndian.Uint64(key[end:])),
-		Type:      cells.Type(key[end+8]),
-		Value:     value,
-	}
+	cell.Row, cell.Family, cell.Qualifier = row, key[:familyLen:familyLen], key[familyLen:end:end]
+	cell.Timestamp, cell.Type = int64(binary.BigEndian.Uint64(key[end:])), cells.Type(key[end+8])
+	cell.Value, cell.Tags, cell.Seq = value, nil, 0
 	if len(tail) == 0 {
 		return nil
 	}
