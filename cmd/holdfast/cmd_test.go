@@ -41,6 +41,7 @@ func TestExitCodes(t *testing.T) {
 		{"up --nonsense", exitUsage},
 		{"up --in-memory --dir " + dir, exitUsage},
 		{"up --in-memory --thrift-port 9090", exitUsage},
+		{"up --in-memory --servers 0", exitUsage},
 		{"demo --seconds 1", exitUsage},
 		{"route explain onlyone", exitUsage},
 		{"ctl slow 0 fast", exitUsage},
@@ -172,7 +173,7 @@ func TestUpRefuses(t *testing.T) {
 	if _, code := run(t, append([]string{"up", "--dir", dir}, ports...)...); code != exitNo {
 		t.Errorf("a second process on one folder: exit code %d", code)
 	}
-	if _, code := run(t, append([]string{"up", "--in-memory", "--servers", "-1"}, ports...)...); code != exitNo {
+	if _, code := run(t, append([]string{"up", "--in-memory", "--servers", "-1"}, ports...)...); code != exitUsage {
 		t.Errorf("-1 servers: exit code %d", code)
 	}
 }

@@ -54,6 +54,9 @@ Ports: 0 takes any free port. Region servers take consecutive ports.`,
 					return usage("unsupported: --%s: the gateways are not there yet", name)
 				}
 			}
+			if o.Servers < 1 {
+				return usage("--servers %d: at least one", o.Servers)
+			}
 			if o.InMemory {
 				if cmd.Flags().Changed("dir") {
 					return usage("--dir and --in-memory exclude one another")
