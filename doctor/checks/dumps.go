@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/doctor/finding"
 	"github.com/holdfast-hbase/holdfast/doctor/readers"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
 )
 
 // LockGroup is a lock that threads queue for.
@@ -118,7 +119,7 @@ func Summarize(file string, d *readers.Dump) DumpSummary {
 				g.HolderTop = append([]string(nil), h.Frames[:min(len(h.Frames), 8)]...)
 				g.Lookup = anyFrame(h.Frames, lookupFrames...)
 				g.RetrySleep = h.SleepFrame != "" && anyFrame(h.Frames, "RpcRetryingCaller", "withRetries", "callWithRetries")
-				g.InRPC = anyFrame(h.Frames, "RpcClientImpl.call", "RpcClient.call", "HBaseClient.call", "AbstractRpcClient.call", "BlockingRpcCallback")
+				g.InRPC = anyFrame(h.Frames, "RpcClientImpl.call", "RpcClient.call", "HBaseClient.call", "AbstractRpcClient.call", "BlockingRpcCallback", "ResultBoundedCompletionService", "RpcRetryingCallerWithReadReplicas.call")
 			}
 		}
 		g.Waiters++
@@ -326,13 +327,22 @@ func (j *judge) convoy(g *LockGroup, file string, total int) {
 	s := scheduleOf(j.v, pause, 1)
 	s0 := scheduleOf(j.v, pause, 0)
 	hold := s.sum(int(min(max(retries, 1), 1000)) - 1)
+	f.Numbers = append(f.Numbers, num("waiters", int64(g.Waiters), "threads", "waiting for the lock"))
+	if !g.RetrySleep && j.known && j.v.Compare(retry.Version{Major: 1, Minor: 2, Patch: 7}) >= 0 {
+		// From HBASE-19260 on the lock covers one scan of hbase:meta and is given
+		// up before a pause.
+		hold = j.getOr("hbase.client.scanner.timeout.period", 60000)
+		f.Not = []string{"a deadlock: the holder gives the lock up when its scan of hbase:meta ends"}
+		f.Numbers = append(f.Numbers, num("worst_hold", hold, "ms", "one scan of hbase:meta with its retries: hbase.client.scanner.timeout.period; this release gives the lock up before it pauses"))
+	} else {
+		f.Numbers = append(f.Numbers,
+			num("worst_hold", hold, "ms", fmt.Sprintf("one holder whose attempts all fail at once: %d pauses of pause=%d, start-1; retries=%s", retries-1, pause, formula)),
+			num("worst_hold_start0", s0.sum(int(min(retries, 1000))), "ms", fmt.Sprintf("%d pauses, start-0", retries)),
+			num("rpc_time_not_included", retries*j.getOr("hbase.rpc.timeout", 60000), "ms", "attempts x hbase.rpc.timeout: to add if attempts time out instead of being refused"))
+	}
 	f.Numbers = append(f.Numbers,
-		num("waiters", int64(g.Waiters), "threads", "BLOCKED on the lock"),
-		num("worst_hold", hold, "ms", fmt.Sprintf("one holder whose attempts all fail at once: %d pauses of pause=%d, start-1; retries=%s", retries-1, pause, formula)),
-		num("worst_hold_start0", s0.sum(int(min(retries, 1000))), "ms", fmt.Sprintf("%d pauses, start-0", retries)),
 		num("last_waiter", hold*int64(g.Waiters), "ms", fmt.Sprintf("%d x %d: with every holder failing, waiter number n gets its turn after n x hold", g.Waiters, hold)),
-		num("holders_for_4h", (4*3600000+hold-1)/hold, "holders", fmt.Sprintf("14400000 / %d, rounded up", hold)),
-		num("rpc_time_not_included", retries*j.getOr("hbase.rpc.timeout", 60000), "ms", "attempts x hbase.rpc.timeout: to add if attempts time out instead of being refused"))
+		num("holders_for_4h", (4*3600000+hold-1)/max(hold, 1), "holders", fmt.Sprintf("14400000 / %d, rounded up", hold)))
 	f.Fix = []string{
 		fmt.Sprintf("lower pause and retries until one hold is bearable: pause=20, retries=21 holds %s (start-0) to %s (start-1)", Seconds(scheduleOf(j.v, 20, 0).sum(20)), Seconds(scheduleOf(j.v, 20, 1).sum(20))),
 		"share one connection between fewer threads", "use a client whose lookup lock has a time limit (HBASE-24956: 1.7, 2.3.2) or none (async client, this project's client)",
