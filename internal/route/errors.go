@@ -69,7 +69,11 @@ func (e *LocateError) Error() string {
 	if e.Waited >= time.Millisecond || e.Failures > 0 {
 		fmt.Fprintf(&b, " after %s", e.Waited.Round(100*time.Microsecond))
 		if e.Failures > 0 {
-			fmt.Fprintf(&b, " and %d fruitless reads of hbase:meta", e.Failures)
+			s := "s"
+			if e.Failures == 1 {
+				s = ""
+			}
+			fmt.Fprintf(&b, " and %d fruitless read%s of hbase:meta", e.Failures, s)
 		}
 	}
 	if e.Last != nil && !errors.Is(e.Err, e.Last) {

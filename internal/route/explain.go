@@ -184,7 +184,7 @@ func (e Explanation) String() string {
 	case e.NotFound:
 		b.WriteString("  verdict  hbase:meta has no such table\n")
 	default:
-		fmt.Fprintf(&b, "  verdict  unknown: hbase:meta is asked; hole [%s, %s)\n", cells.Quote(e.GapStart), cells.Quote(e.GapEnd))
+		fmt.Fprintf(&b, "  verdict  no route yet: hbase:meta is asked; nothing is known of [%s, %s)\n", cells.Quote(e.GapStart), cells.Quote(e.GapEnd))
 	}
 	if g := e.Gate; g != nil {
 		fmt.Fprintf(&b, "  gate     for %s, %d reads did not help, %d wait, next read in %s", g.Since.Round(time.Millisecond), g.Attempts, g.Waiters, g.NextRead.Round(time.Millisecond))

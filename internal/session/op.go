@@ -305,7 +305,12 @@ func (o *op) over(err error) error {
 // it.
 type closedError struct{ err error }
 
-func (e *closedError) Error() string   { return ErrClosed.Error() + ": " + e.err.Error() }
+func (e *closedError) Error() string {
+	if errors.Is(e.err, ErrClosed) {
+		return e.err.Error() // it says so itself
+	}
+	return ErrClosed.Error() + ": " + e.err.Error()
+}
 func (e *closedError) Unwrap() []error { return []error{ErrClosed, e.err} }
 
 func (o *op) observe(x *exchange, err error) {

@@ -167,6 +167,9 @@ func familyOf(o *options, old *admin.FamilyDescriptor) (*admin.FamilyDescriptor,
 				return nil, err
 			}
 		default:
+			if !contains(familyAttributes(), k) {
+				return nil, o.a.fail("unknown family option %s%s; settings of your own go into METADATA => {'KEY' => 'value'}", k, didYouMean(k, familyAttributes()))
+			}
 			v, err := attribute(o, k, o.h.Values[i])
 			if err != nil {
 				return nil, err
@@ -175,6 +178,15 @@ func familyOf(o *options, old *admin.FamilyDescriptor) (*admin.FamilyDescriptor,
 		}
 	}
 	return f, o.err
+}
+
+// familyAttributes are the column family attributes HBase 2.6 knows.
+func familyAttributes() []string {
+	return []string{"VERSIONS", "MIN_VERSIONS", "TTL", "KEEP_DELETED_CELLS", "NEW_VERSION_BEHAVIOR", "COMPRESSION", "COMPRESSION_COMPACT",
+		"COMPRESSION_COMPACT_MAJOR", "COMPRESSION_COMPACT_MINOR", "DATA_BLOCK_ENCODING", "INDEX_BLOCK_ENCODING", "BLOOMFILTER", "BLOCKSIZE",
+		"BLOCKCACHE", "IN_MEMORY", "IN_MEMORY_COMPACTION", "CACHE_DATA_ON_WRITE", "CACHE_INDEX_ON_WRITE", "CACHE_BLOOMS_ON_WRITE",
+		"EVICT_BLOCKS_ON_CLOSE", "PREFETCH_BLOCKS_ON_OPEN", "REPLICATION_SCOPE", "STORAGE_POLICY", "DFS_REPLICATION", "ENCRYPTION",
+		"ENCRYPTION_KEY", "IS_MOB", "MOB_THRESHOLD", "MOB_COMPACT_PARTITION_POLICY", "COMPRESS_TAGS"}
 }
 
 // attribute prints a value as HBase stores it: text.

@@ -155,6 +155,20 @@ func nearest(name string) string {
 	return best
 }
 
+// didYouMean names the closest of the known words, for an error text.
+func didYouMean(word string, known []string) string {
+	best, at := "", 3
+	for _, k := range known {
+		if d := distance(word, k); d < at {
+			best, at = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return " (did you mean " + best + "?)"
+}
+
 // distance is Levenshtein's, for words short enough to compare by it.
 func distance(a, b string) int {
 	if len(a) > 40 {

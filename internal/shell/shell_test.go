@@ -48,7 +48,7 @@ var volatile = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "ENCODED"},
 	{regexp.MustCompile(`\b1\d{12}\b`), "MILLIS"},
 	{regexp.MustCompile(`127\.0\.0\.1[:,]\d+`), "HOST:PORT"},
-	{regexp.MustCompile(`after [\d.]+[mµn]?s( and \d+ fruitless reads)?`), "after TIME"},
+	{regexp.MustCompile(`after [\d.]+[mµn]?s( and \d+ fruitless reads?)?`), "after TIME"},
 	{regexp.MustCompile(`proc(edure)? \d+`), "procedure N"},
 }
 
