@@ -1,6 +1,8 @@
 package readers
 
 import (
+	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,5 +117,28 @@ func TestMatcherRefusesBadWords(t *testing.T) {
 		if _, err := NewMatcher([]string{w}); err == nil {
 			t.Errorf("%q is taken", w)
 		}
+	}
+}
+
+// endless serves lines for ever.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = "2019-01-01 00:00:00,000 INFO needle\n"[i%36]
+	}
+	return len(p), nil
+}
+
+func TestScanEndsWithItsContext(t *testing.T) {
+	m, err := NewMatcher([]string{"needle"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := Scanner[int]{Matcher: m, Handle: func(*Entry, []Hit) []int { return []int{1} }}
+	s.Emit = func(int64, []int) { cancel() }
+	if _, err := s.Scan(ctx, endless{}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
 	}
 }
