@@ -389,6 +389,9 @@ func (j *judge) progress() {
 		if !ok {
 			continue
 		}
+		if !b.fast() {
+			b = j.slowFit(fits, x)
+		}
 		f := finding.Finding{Severity: finding.Error, Confidence: finding.Likely, Subject: place2(x), Count: len(g), Evidence: evidence(x), Fields: callFields(x)}
 		f.Fields["convention"] = b.Convention
 		s := scheduleOf(j.v, pause, int(b.Convention[len(b.Convention)-1]-'0'))
@@ -433,6 +436,32 @@ func (j *judge) progress() {
 		}
 		j.add(f)
 	}
+}
+
+// slowFit chooses a convention when calls took time: the one whose time per
+// call is the limit that the text prints, else that of the release.
+func (j *judge) slowFit(fits []Fit, x *Fact) Fit {
+	var limit int64
+	for _, f := range j.by[RPCTimeout] {
+		if f.File == x.File && f.Line >= x.Line-2 && f.Line <= x.Line+60 {
+			limit = max(limit, f.Wait)
+		}
+	}
+	pick := fits[0]
+	for _, t := range fits {
+		per, best := t.RPC/(x.Tries+1), pick.RPC/(x.Tries+1)
+		if limit > 0 && abs(per-limit) < abs(best-limit) {
+			pick = t
+		}
+	}
+	return pick
+}
+
+func abs(v int64) int64 {
+	if v < 0 {
+		return -v
+	}
+	return v
 }
 
 func (j *judge) fitsAll(g []*Fact, pause int64, conv string) bool {

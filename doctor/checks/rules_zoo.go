@@ -132,7 +132,7 @@ func (j *judge) pauseFor(s *session) *Fact {
 func (j *judge) lostSession(s *session) bool {
 	name := fmt.Sprintf("0x%x", s.id)
 	if s.id == 0 {
-		name = "a session"
+		name = "(id not in the input)"
 	}
 	all := slices.Concat(s.silent, s.errs, s.expired, s.heard, s.renew, s.invalid)
 	f := finding.Finding{Severity: finding.Critical, Confidence: finding.Likely, Subject: "session " + name, Fields: map[string]string{"session": name}, Count: 1}
@@ -157,7 +157,11 @@ func (j *judge) lostSession(s *session) bool {
 		net := pause.Duration - pause.Limit
 		f.ID = "ZK_SESSION_EXPIRED_PAUSE"
 		f.Cause = fmt.Sprintf("the process stood still for %s, longer than its ZooKeeper session lasts", Seconds(net))
-		if timeout > 0 && net <= timeout {
+		switch {
+		case s.timeout == 0:
+			f.Cause = fmt.Sprintf("the process stood still for %s; its ZooKeeper session ran out meanwhile", Seconds(net))
+			f.Numbers, f.Notes = nil, nil
+		case net <= timeout:
 			f.Cause = fmt.Sprintf("the process stood still for %s of a session of %s, which left too little to reconnect", Seconds(net), Seconds(timeout))
 		}
 		formula := fmt.Sprintf("%d", pause.Duration)
