@@ -91,7 +91,8 @@ func Open(o Options) (*Store, error) {
 		s.dir = "store"
 	}
 	s.sync = !o.NoFsync && !inMemory
-	po := s.engineOptions(&o, fsys, inMemory)
+	guard := &logGuard{FS: fsys, s: s}
+	po := s.engineOptions(&o, guard, inMemory)
 	if !inMemory {
 		lock, err := prepareDir(fsys, s.dir)
 		if err != nil {
@@ -108,6 +109,7 @@ func Open(o Options) (*Store, error) {
 		return nil, dirError(s.dir, err)
 	}
 	s.db = db
+	guard.open.Store(true)
 	if err := s.loadCounters(); err != nil {
 		return nil, errors.Join(fmt.Errorf("store %s: %w", s.dir, err), db.Close())
 	}

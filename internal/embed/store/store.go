@@ -160,6 +160,9 @@ func (s *Store) NextID(counter string) (uint64, error) {
 		return 0, err
 	}
 	defer s.leave()
+	if err := s.failure(); err != nil {
+		return 0, err
+	}
 	s.ids.Lock()
 	defer s.ids.Unlock()
 	key := append(bytes.Clone(prefixCounter), counter...)
@@ -226,6 +229,9 @@ func (s *Store) Apply(changes []KV) error {
 		return err
 	}
 	defer s.leave()
+	if err := s.failure(); err != nil {
+		return err
+	}
 	b := s.db.NewBatch()
 	defer b.Close()
 	for _, c := range changes {

@@ -339,6 +339,9 @@ func (t *Table) newWriter(schema *cells.Schema, now int64) *writer {
 // commit puts the cells into log and memtable.
 func (w *writer) commit() (pending, error) {
 	s := w.t.s
+	if err := s.failure(); err != nil {
+		return pending{}, err
+	}
 	seq, limit := s.mvcc.begin()
 	b, err := w.encode(seq, limit)
 	if err == nil {
