@@ -150,7 +150,14 @@ func handle[Q any](mux *http.ServeMux, pattern string, f func(r *http.Request, q
 		var q Q
 		dec := json.NewDecoder(r.Body)
 		dec.DisallowUnknownFields()
-		if err := dec.Decode(&q); err != nil && !errors.Is(err, io.EOF) {
+		err := dec.Decode(&q)
+		if err == nil {
+			var more json.RawMessage
+			if err = dec.Decode(&more); err == nil {
+				err = errors.New("something follows the first JSON value")
+			}
+		}
+		if !errors.Is(err, io.EOF) {
 			refuse(w, badRequest(fmt.Errorf("body: %w", err)))
 			return
 		}
@@ -225,6 +232,9 @@ func (s *controlServer) routes() *http.ServeMux {
 		return control.BalanceResult{Ran: b.Ran, Planned: b.Planned, Done: b.Done}, err
 	})
 	handle(mux, "POST /group", func(r *http.Request, q control.GroupRequest) (any, error) {
+		if q.Name == "" || !q.Add && !q.Remove && len(q.Servers)+len(q.Tables) == 0 {
+			return nil, badRequest(errors.New("a group needs a name, and something to do with it: add, servers, tables, remove"))
+		}
 		if q.Add {
 			if err := m.AddGroup(r.Context(), q.Name); err != nil {
 				return nil, err

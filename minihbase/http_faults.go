@@ -256,9 +256,12 @@ func (s *controlServer) eventRoutes(mux *http.ServeMux) {
 		return out, nil
 	})
 	handle(mux, "POST /events", func(_ *http.Request, q struct {
-		Enabled bool `json:"enabled"`
+		Enabled *bool `json:"enabled"`
 	}) (any, error) {
-		log.SetEnabled(q.Enabled)
+		if q.Enabled == nil {
+			return nil, badRequest(errors.New("enabled is missing"))
+		}
+		log.SetEnabled(*q.Enabled)
 		return nil, nil
 	})
 }
