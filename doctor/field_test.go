@@ -45,3 +45,19 @@ func TestFieldForms(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnTexts: errors of this project's own clients.
+func TestOwnTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		`cluster status: deadline exceeded after 15s of 15s, no attempt: find the active master through hbase://zk1:2181/hbase: context deadline exceeded [time: working 20µs, locating 14.9s, waiting 59ms (meta unavailable, 2 times); before: +5s: read znode /hbase/master: zk: get "/hbase/master": context deadline exceeded after 5s; connecting, no session (asking for 30s); last attempts: [zk1:2181 dial: refused after 0s] [zk1:2181 dial: refused after 0s]]`: "ZK_UNREACHABLE",
+		`zk: get "/hbase/master": context deadline exceeded after 5s; connecting, no session (asking for 30s); last attempts: [zk1.example:2181 resolve: unresolved after 2ms]`:                                                                         "NAME_UNRESOLVABLE",
+		`cluster status: failed after 820µs, no attempt: find the active master through hbase://127.0.0.1:33719/other: znode /other in ZooKeeper 127.0.0.1:33719: missing: no HBase has its znodes here (zookeeper.znode.parent); did you mean /hbase?`: "ZNODE_PARENT_MISMATCH",
+		`increment "t" row "r" region 0123: outcome unknown after 1.2s, 1 attempt on host1.example,16020,1498697123335: connection reset by peer`:                                                                                                       "OUTCOME_UNKNOWN",
+		`put "t" row "r": attempts used up after 310ms, 3 attempts on host1.example,16020,1498697123335: NotServingRegionException: t,,1 is not online [time: calling 2ms, waiting 300ms (region unavailable, 2 times)]`:                                "RETRY_BUDGET_SHORT",
+	} {
+		r := diagnose(t, "", Text("x", text))
+		if len(r.Findings) == 0 || r.Find(want) == nil {
+			t.Errorf("no %s: %+v\n%s", want, r.Findings, text)
+		}
+	}
+}

@@ -9,6 +9,19 @@ func ownWords() []word {
 		{":deadlineexceededafter", readOwn("deadline")},
 		{":attemptsusedupafter", readOwn("attempts")},
 		{":outcomeunknownafter", readOwn("unknown")},
+		{"dial:refused", readOwnZK(Refused)},
+		{"dial:unreachable", readOwnZK(NoRoute)},
+		{"dial:blackhole", readOwnZK(ConnectTimeout)},
+		{"resolve:unresolved", readOwnZK(Unresolved)},
+		{"handshake:acceptedbutsilent", readOwnZK(ZKLoss)},
+		{"handshake:hungup", readOwnZK(ZKLoss)},
+		{"handshake:notZooKeeper", readOwnZK(OtherFault)},
+		{"noHBasehasitsznodeshere", func(x *extraction, at int) {
+			f := x.fact(ParentMissing, at)
+			if v, ok := text(afterWord(before(x.s, at, 300), "znode"), "", ":i", 100); ok {
+				f.Path = hostPath(v)
+			}
+		}},
 	}
 }
 
@@ -58,6 +71,32 @@ func readOwn(reason string) func(*extraction, int) {
 			if j := strings.IndexByte(b[i+1:], '"'); j >= 0 {
 				f.Table = b[i+1 : i+1+j]
 			}
+		}
+	}
+}
+
+// readOwnZK reads one attempt of the ZooKeeper client's story:
+// [host:port dial: refused after 0s].
+func readOwnZK(k Kind) func(*extraction, int) {
+	return func(x *extraction, at int) {
+		b := before(x.s, at, 300)
+		i := strings.LastIndexByte(b, '[')
+		if i < 0 {
+			return
+		}
+		srv, addr, ok := endpoint(b, i+1)
+		if !ok {
+			return
+		}
+		for _, o := range x.out {
+			if o.Kind == k && o.Server == srv {
+				return // the same server again and again
+			}
+		}
+		f := x.fact(k, at)
+		f.Server, f.Addr, f.Class = srv, addr, "zookeeper"
+		if k == OtherFault {
+			f.Class = "WRONG_PORT_CLASS"
 		}
 	}
 }
