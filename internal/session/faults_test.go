@@ -129,6 +129,7 @@ func TestDeadServerRegionsMove(t *testing.T) {
 			wg.Wait()
 		}
 		all()
+		synctest.Wait() // reads of meta that ran on ahead
 		dead := c.server(2)
 		dead.kill()
 		c.forgetLog()
@@ -204,6 +205,7 @@ func TestFrozenServer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		synctest.Wait() // reads of meta that ran on ahead
 		frozen := c.server(2)
 		frozen.freeze()
 		c.forgetLog()
@@ -724,6 +726,7 @@ func TestDeadServerWithManyRegions(t *testing.T) {
 			wg.Wait()
 		}
 		all()
+		synctest.Wait() // reads of meta that ran on ahead
 		c.server(2).kill()
 		for _, r := range c.regions {
 			c.move(r, c.server(3), false)
