@@ -29,6 +29,9 @@ type Conn struct {
 
 	w     writer
 	token token // who reads
+	// peek looks for bytes that have come, without taking them or waiting; an
+	// error if there will be none. nil if the stream cannot.
+	peek func() (int, error)
 	calls calls
 	pool  sync.Pool // *pending
 
@@ -158,6 +161,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 		if p.began = call.Began; p.began.IsZero() {
 			p.began = time.Now()
 		}
+		c.look(p.began.Sub(c.start))
 	}
 	if err := c.send(ctx, p, &req); err != nil {
 		c.release(p) // send ended the call by itself: nobody else knows p

@@ -131,7 +131,7 @@ func newConn(cfg *Config, s settings, nc, stream net.Conn) *Conn {
 	c.token.wake = make(chan struct{}, 1)
 	c.calls.ring = make([]*pending, minRing)
 	if stream == nc {
-		c.w.try = nonblocking(nc)
+		c.w.try, c.peek = nonblocking(nc)
 	}
 	if c.idle > 0 {
 		// Set off only once idleTimer is set: closeIfIdle uses it.

@@ -31,17 +31,24 @@ import (
 //     whole tick; the leader then waits like everybody else. A call whose
 //     deadline is nearer than leadMargin does not lead in the first place.
 //   - If nobody led for a whole tick the reader takes the token and waits for
-//     data itself, so that the end of a quiet stream is noticed.
+//     data itself, so that the end of a quiet stream is noticed. A call that
+//     comes before that, after a pause, looks whether the stream has ended: it
+//     would else be sent into it, and might then not be repeated.
 
 const (
 	// standbyTick bounds how long a leader does not notice that its context was
-	// canceled: two ticks, from when it began. (Deadlines are not late at all,
-	// see leadMargin.) It is longer than the tick of common kernels, 4 ms: a
-	// timer due before that has the kernel set the clock's hardware each time
-	// the process waits for its answer, which costs a lone call 2 us and more
-	// in a virtual machine.
-	standbyTick = 5 * time.Millisecond
-	leadMargin  = 4 * standbyTick
+	// canceled: two ticks, counted from when it began. (Deadlines are not late,
+	// see leadMargin.) Half of it costs a lone call half a microsecond, since
+	// each wait for an answer comes with a timer; a tick of less than the
+	// kernel's own (4 ms is common) costs two, since then each wait sets the
+	// clock's hardware.
+	standbyTick = 20 * time.Millisecond
+	// leadMargin is how far off the deadline of a leader is at least: it has
+	// lost the token by then.
+	leadMargin = 2*standbyTick + 10*time.Millisecond
+	// quietFor is after how long without a byte a call looks whether the server
+	// has closed the connection meanwhile, if nobody has been reading.
+	quietFor = 2 * time.Millisecond
 	// loneCalls is after how many calls in a row that overlapped no other the
 	// reader stands by. Passing the token costs more than it saves, so two
 	// callers who now and then miss each other must not pass it to and fro.
@@ -119,6 +126,22 @@ func (c *Conn) seeRead(p *pending, mayLead bool) (over bool) {
 	return false
 }
 
+// look sees to it that a call is not sent into a stream that has ended, if
+// nobody has read for a while. at counts from c.start.
+func (c *Conn) look(at time.Duration) {
+	if c.peek == nil || at-time.Duration(c.lastHeard.Load()) < quietFor || !c.token.swap(heldByNobody, heldByLeader) {
+		return
+	}
+	to := heldByNobody
+	if n, err := c.peek(); n > 0 {
+		to = heldByReader // an answer that nobody waits for any more, or the server's last words
+	} else if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) { // by an interrupt
+		c.fail(readError(err), false)
+		to = heldByReader
+	}
+	c.letGo(to)
+}
+
 // wakeReader passes the token to the reader, if nobody holds it.
 func (c *Conn) wakeReader() {
 	if c.token.swap(heldByNobody, heldByReader) {
@@ -142,25 +165,30 @@ func (c *Conn) lead(p *pending, overlaps uint64) (over bool) {
 			break
 		}
 	}
-	t := &c.token
-	done := (over || len(p.done) > 0) && overlaps == c.calls.overlaps.Load()
-	if done && c.calls.count.Load() == 0 && c.reader.Buffered() == 0 {
-		if !t.swap(heldByLeader, heldByNobody) {
-			c.takeBack()
-			t.swap(interrupted, heldByNobody)
+	to := heldByReader
+	if over || len(p.done) > 0 {
+		if overlaps == c.calls.overlaps.Load() && c.calls.count.Load() == 0 && c.reader.Buffered() == 0 {
+			to = heldByNobody
 		}
-		if c.calls.count.Load() != 0 {
-			// A call came in between and may have seen the old holder.
-			c.wakeReader()
-		}
-		return over
 	}
-	if !t.swap(heldByLeader, heldByReader) {
-		c.takeBack()
-		t.swap(interrupted, heldByReader)
-	}
-	t.wake <- struct{}{}
+	c.letGo(to)
 	return over
+}
+
+// letGo takes the token from the calling leader.
+func (c *Conn) letGo(to tokenHolder) {
+	t := &c.token
+	if !t.swap(heldByLeader, to) {
+		c.takeBack()
+		t.swap(interrupted, to)
+	}
+	switch {
+	case to == heldByReader:
+		t.wake <- struct{}{}
+	case c.calls.count.Load() != 0:
+		// A call came in between and may have seen the old holder.
+		c.wakeReader()
+	}
 }
 
 // interrupt wakes the leader.
@@ -199,8 +227,8 @@ func (c *Conn) awaitFrame() (bool, error) {
 }
 
 // standBy is the reader's part: after an answer, if calls have come one at a
-// time for a while, it gives up the token and waits until it is needed again. It says whether the
-// connection is still there.
+// time for a while, it gives up the token and waits until it is needed again.
+// It says whether the connection is still there.
 func (c *Conn) standBy() bool {
 	t := &c.token
 	if c.w.try == nil {

@@ -194,6 +194,60 @@ func TestQuietStreamIsWatched(t *testing.T) {
 	}
 }
 
+// A call that comes after a pause, in which the server has closed the stream
+// while nobody was reading, is not sent into it.
+func TestClosedInAPause(t *testing.T) {
+	closed := make(chan struct{})
+	c := dial(t, config(onTCP(t, func(s *session) error {
+		defer s.conn.Close()
+		var r wire.ReceivedRequest
+		for range loneCalls + 10 {
+			if err := s.next(&r); err != nil {
+				return err
+			}
+			if err := s.answer(r.CallID, nil, nil); err != nil {
+				return err
+			}
+		}
+		s.conn.Close()
+		close(closed)
+		return nil
+	})))
+	for range loneCalls + 10 {
+		if err := c.Do(within(t, 5*time.Second), &Call{Method: "Get", Param: getRequest("r"), Timeout: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-closed
+	time.Sleep(2 * quietFor)
+	call := &Call{Method: "Mutate", Param: getRequest("r"), Timeout: time.Minute}
+	var lost *ConnError
+	if err := c.Do(context.Background(), call); !errors.Is(err, ErrServerClosed) || !errors.As(err, &lost) || lost.Sent || call.Sent {
+		t.Errorf("%v, sent %v", err, call.Sent)
+	}
+}
+
+// A look at a quiet stream leaves it as it is, whatever lies in it.
+func TestLookingHarmsNothing(t *testing.T) {
+	c := leading(t)
+	for i := range 20 {
+		time.Sleep(2 * quietFor)
+		if i%3 == 0 { // its answer comes when nobody waits for it any more
+			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+			if err := c.Do(ctx, &Call{Method: "Slow", Param: getRequest("r")}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			cancel()
+		}
+		call := &Call{Method: "Get", Param: getRequest("r"), Timeout: 5 * time.Second}
+		if err := c.Do(context.Background(), call); err != nil || string(call.ResultCells) != "quick" {
+			t.Fatalf("%d: %q, %v", i, call.ResultCells, err)
+		}
+	}
+	time.Sleep(350 * time.Millisecond) // the slow answers
+	quick(t, c)
+}
+
 // Callers who come and go, so that the token changes hands all the time.
 func TestTokenChangesHands(t *testing.T) {
 	c := leading(t)

@@ -3,17 +3,19 @@
 package rpc
 
 import (
+	"io"
 	"net"
 	"syscall"
 )
 
 // nonblocking gives a function that writes as much as the socket takes at
-// once, without ever waiting, or nil if conn cannot do that. The function must
-// not be called from two goroutines at once.
+// once, without ever waiting, and one that tells whether something has come,
+// without taking it: an error if nothing will come any more. They are nil if
+// conn cannot do that. Neither may be called from two goroutines at once.
 //
 // Only the types of package net qualify, not whatever embeds them: a wrapper
 // that counts or delays bytes must not be bypassed.
-func nonblocking(conn net.Conn) func(p []byte) (int, error) {
+func nonblocking(conn net.Conn) (write func(p []byte) (int, error), peek func() (int, error)) {
 	var sc syscall.Conn
 	switch c := conn.(type) {
 	case *net.TCPConn:
@@ -21,11 +23,11 @@ func nonblocking(conn net.Conn) func(p []byte) (int, error) {
 	case *net.UnixConn:
 		sc = c
 	default:
-		return nil
+		return nil, nil
 	}
 	rc, err := sc.SyscallConn()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	var (
 		buf  []byte
@@ -41,7 +43,7 @@ func nonblocking(conn net.Conn) func(p []byte) (int, error) {
 			}
 		}
 	}
-	return func(p []byte) (int, error) {
+	write = func(p []byte) (int, error) {
 		buf, n, werr = p, 0, nil
 		err := rc.Write(once)
 		buf = nil
@@ -55,4 +57,24 @@ func nonblocking(conn net.Conn) func(p []byte) (int, error) {
 		}
 		return n, nil
 	}
+	peek = func() (n int, err error) {
+		var rerr error
+		err = rc.Read(func(fd uintptr) bool {
+			var b [1]byte
+			n, _, rerr = syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK)
+			return true
+		})
+		switch {
+		case err != nil:
+			return 0, err
+		case rerr == syscall.EAGAIN || rerr == syscall.EINTR:
+			return 0, nil
+		case rerr != nil:
+			return 0, &net.OpError{Op: "read", Net: conn.RemoteAddr().Network(), Source: conn.LocalAddr(), Addr: conn.RemoteAddr(), Err: rerr}
+		case n == 0:
+			return 0, io.EOF
+		}
+		return n, nil
+	}
+	return write, peek
 }
