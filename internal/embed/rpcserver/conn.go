@@ -96,6 +96,9 @@ func (c *Conn) reset() {
 		// An error here means that the connection is closed already.
 		_ = t.SetLinger(0)
 	}
+	// The socket first: once the handlers hear that the connection has ended,
+	// what they answer must find it gone. Closing it again is harmless.
+	_ = c.nc.Close()
 	c.close()
 }
 

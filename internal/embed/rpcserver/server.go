@@ -290,6 +290,13 @@ func (s *Server) Kill() {
 }
 
 func (s *Server) end(reset bool) {
+	if reset {
+		// Before the handlers hear of it: what they answer on being cancelled
+		// must not get out of a killed server.
+		for _, c := range s.connections() {
+			c.reset()
+		}
+	}
 	s.cancel()
 	for _, c := range s.connections() {
 		if reset {
