@@ -3,7 +3,7 @@ GO ?= go
 BIN := bin/holdfast
 # Packages whose tests also run under the race detector: those that share memory between goroutines.
 RACE := ./zk/... ./hbase/... ./minihbase/... ./internal/rpc/... ./internal/route/... ./internal/health/... ./internal/session/... ./internal/embed/...
-FUZZTIME ?= 2s
+FUZZTIME ?= 1s
 FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).

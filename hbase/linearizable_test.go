@@ -259,7 +259,7 @@ func TestWhatARepeatedPutHides(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer c.ClearRules()
-				ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 				defer cancel()
 				done := make(chan error, 1)
 				go func() {
@@ -273,6 +273,14 @@ func TestWhatARepeatedPutHides(t *testing.T) {
 				}()
 				if err := c.WaitRule(t.Context(), id, 1); err != nil {
 					t.Fatal(err)
+				}
+				// The rule has the answer; see that the change itself is in.
+				for seen := ""; seen != "first"; {
+					r, err := table.Get(t.Context(), hbase.NewGet(row))
+					if err != nil {
+						t.Fatal(err)
+					}
+					seen = string(r.Value("f", "q"))
 				}
 				if err := table.Put(t.Context(), put("second")); err != nil {
 					t.Fatal(err)
