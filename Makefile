@@ -36,7 +36,8 @@ fuzz: ## every fuzz target for five minutes
 interop: build ## real HBase, its shell and Java client, real ZooKeeper (JDK 17, Maven, Python 3, Node)
 	interop/run
 
-lint: ## vet, staticcheck and the rules of this house
+lint: ## gofmt, vet, staticcheck and the rules of this house
+	@test -z "$$(gofmt -l cmd doctor hbase internal interop minihbase zk)" || { gofmt -l cmd doctor hbase internal interop minihbase zk; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags interop ./interop/...
 	$(GO) tool staticcheck ./...

@@ -31,7 +31,7 @@ type Conn struct {
 	token token // who reads
 	// peek looks for bytes that have come, without taking them or waiting; an
 	// error if there will be none. nil if the stream cannot.
-	peek func() (int, error)
+	peek  func() (int, error)
 	calls calls
 	pool  sync.Pool // *pending
 
