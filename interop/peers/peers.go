@@ -3,6 +3,7 @@ package peers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -46,46 +47,82 @@ func Script() string {
 // have not been fetched.
 func Dir(t testing.TB, set string) string {
 	t.Helper()
+	dir, err := dirOf(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func dirOf(set string) (string, error) {
 	base := os.Getenv("HOLDFAST_PEERS")
 	if base == "" {
-		t.Fatal("HOLDFAST_PEERS is not set: run these tests with make interop (or interop/run -run NAME PACKAGE)")
+		return "", errors.New("HOLDFAST_PEERS is not set: run these tests with make interop (or interop/run -run NAME PACKAGE)")
 	}
 	dir := filepath.Join(base, set)
 	if _, err := os.Stat(filepath.Join(dir, "lib-"+set)); err != nil {
-		t.Fatalf("the jars of set %q are missing: %v", set, err)
+		return "", fmt.Errorf("the jars of set %q are missing: %w", set, err)
 	}
-	return dir
+	return dir, nil
 }
 
 // Start brings a cluster up on free ports with fresh data, and ends it with the
 // test. It takes about half a minute.
 func Start(t testing.TB, set string) *Cluster {
 	t.Helper()
-	dir := Dir(t, set)
-	base := freePorts(t, RegionServers+3)
-	c := &Cluster{Set: set, t: t, zk: base, rs: base + 1}
+	c, err := Open(set, RegionServers, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.t = t
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs of the real cluster: %s", filepath.Join(Dir(t, set), "logs"))
+		}
+		c.run("down")
+	})
+	return c
+}
+
+// Open is Start for clusters that several tests share: with a number of region
+// servers, and more <property> elements for hbase-site.xml. The caller closes
+// it. Its servers cannot be killed or paused.
+func Open(set string, servers int, site string) (*Cluster, error) {
+	dir, err := dirOf(set)
+	if err != nil {
+		return nil, err
+	}
+	base, err := freePorts(servers + 3)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Set: set, zk: base, rs: base + 1}
 	c.env = append(os.Environ(),
 		"PEERS_DIR="+dir,
-		"RS="+strconv.Itoa(RegionServers),
+		"RS="+strconv.Itoa(servers),
 		"ZK_PORT="+strconv.Itoa(c.zk),
 		"MASTER_PORT="+strconv.Itoa(base+1),
 		"RS_PORT="+strconv.Itoa(c.rs),
 	)
-	c.run("down")
+	if site != "" {
+		c.env = append(c.env, "EXTRA_SITE="+site)
+	}
+	if err := c.Close(); err != nil {
+		return nil, err
+	}
 	for _, sub := range []string{"data", "logs"} {
 		if err := os.RemoveAll(filepath.Join(dir, sub)); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("logs of the real cluster: %s", filepath.Join(dir, "logs"))
-		}
-		c.run("down")
-	})
-	c.run("up", set)
-	return c
+	if err := c.try("up", set); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
+
+// Close ends all processes of the cluster.
+func (c *Cluster) Close() error { return c.try("down") }
 
 // Address is the cluster's address for a Holdfast client.
 func (c *Cluster) Address() string {
@@ -120,10 +157,17 @@ func (c *Cluster) Resume(n int)      { c.run("resume-rs", strconv.Itoa(n)) }
 
 func (c *Cluster) run(args ...string) {
 	c.t.Helper()
+	if err := c.try(args...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *Cluster) try(args ...string) error {
 	out, err := runScript(c.env, 150*time.Second, nil, args...)
 	if err != nil {
-		c.t.Fatalf("peers %s: %v\n%s", strings.Join(args, " "), err, out)
+		return fmt.Errorf("peers %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
+	return nil
 }
 
 // Shell feeds commands to the real HBase shell 2.4.17 against a ZooKeeper and
@@ -176,8 +220,7 @@ func runScript(env []string, limit time.Duration, stdin *strings.Reader, args ..
 
 // freePorts finds n consecutive free ports below the range from which systems
 // take the local ends of outgoing connections, and gives the first.
-func freePorts(t testing.TB, n int) int {
-	t.Helper()
+func freePorts(n int) (int, error) {
 	for range 100 {
 		base := 20000 + rand.IntN(10000)
 		var held []net.Listener
@@ -192,9 +235,8 @@ func freePorts(t testing.TB, n int) int {
 			l.Close()
 		}
 		if len(held) == n {
-			return base
+			return base, nil
 		}
 	}
-	t.Fatal("no free ports between 20000 and 30000")
-	return 0
+	return 0, errors.New("no free ports between 20000 and 30000")
 }
