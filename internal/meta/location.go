@@ -2,7 +2,9 @@ package meta
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -39,7 +41,26 @@ type Location struct {
 	// State is the text of info:state ("OPEN", "OPENING", "CLOSED", ...);
 	// empty before HBase 2.
 	State string
+	// Replicas are the secondary replicas the row names, by ascending id; nil
+	// if there are none. They have no rows of their own.
+	Replicas []ReplicaLocation
 }
+
+// ReplicaLocation is what a region's row says of one secondary replica, in
+// columns with the suffix _ and four upper-case hex digits (server_0001).
+type ReplicaLocation struct {
+	// ID is 1 to 65535.
+	ID int32
+	// Server is zero while the replica is not assigned: then its columns exist
+	// and are empty.
+	Server ServerName
+	SeqNum int64
+	State  string
+}
+
+// maxReplicas bounds the replicas read of one row, whatever its columns are
+// called; HBase tables have two or three.
+const maxReplicas = 64
 
 // ParseLocation reads the newest cells of one region row. Rows that are not a
 // region's (a table's state) give ok false; a row whose region info cannot be
@@ -48,6 +69,7 @@ func ParseLocation(row []cells.Cell) (loc Location, ok bool, err error) {
 	loc.SeqNum = NoSeqNum
 	var address string
 	var code uint64
+	var replicas replicaColumns
 	for i := range row {
 		c := &row[i]
 		if string(c.Family) != FamilyInfo {
@@ -70,7 +92,14 @@ func ParseLocation(row []cells.Cell) (loc Location, ok bool, err error) {
 			}
 		case QualifierState:
 			loc.State = string(c.Value)
+		default:
+			if len(c.Qualifier) > 5 && c.Qualifier[len(c.Qualifier)-5] == '_' {
+				replicas.add(c)
+			}
 		}
+	}
+	if ok {
+		loc.Replicas = replicas.locations()
 	}
 	if ok && address != "" && code != 0 {
 		host, port, perr := ParseAddress(address)
@@ -80,6 +109,88 @@ func ParseLocation(row []cells.Cell) (loc Location, ok bool, err error) {
 		loc.Server = ServerName{host, port, code}
 	}
 	return loc, ok, nil
+}
+
+// replicaColumns gathers the columns of a row's secondary replicas.
+type replicaColumns []replicaColumn
+
+type replicaColumn struct {
+	ReplicaLocation
+	address string
+	code    uint64
+}
+
+// add reads a column with a replica's suffix; others are left alone.
+func (l *replicaColumns) add(c *cells.Cell) {
+	n := len(c.Qualifier) - 5
+	var id int32
+	for _, d := range c.Qualifier[n+1:] {
+		switch {
+		case '0' <= d && d <= '9':
+			id = id<<4 | int32(d-'0')
+		case 'A' <= d && d <= 'F':
+			id = id<<4 | int32(d-'A'+10)
+		default:
+			return
+		}
+	}
+	if id == 0 {
+		return
+	}
+	switch string(c.Qualifier[:n]) {
+	case QualifierServer:
+		if r := l.of(id); r != nil {
+			r.address = string(c.Value)
+		}
+	case QualifierStartCode:
+		if r := l.of(id); r != nil {
+			r.code, _ = Uint64(c.Value)
+		}
+	case QualifierSeqNum:
+		if v, good := Uint64(c.Value); good {
+			if r := l.of(id); r != nil {
+				r.SeqNum = int64(v)
+			}
+		}
+	case QualifierState:
+		if r := l.of(id); r != nil {
+			r.State = string(c.Value)
+		}
+	}
+}
+
+// of gives the replica's entry, nil if there are too many.
+func (l *replicaColumns) of(id int32) *replicaColumn {
+	for i := range *l {
+		if (*l)[i].ID == id {
+			return &(*l)[i]
+		}
+	}
+	if len(*l) >= maxReplicas {
+		return nil
+	}
+	*l = append(*l, replicaColumn{ReplicaLocation: ReplicaLocation{ID: id, SeqNum: NoSeqNum}})
+	return &(*l)[len(*l)-1]
+}
+
+// locations gives the replicas in order. An address that cannot be read leaves
+// the replica without a server.
+func (l replicaColumns) locations() []ReplicaLocation {
+	if len(l) == 0 {
+		return nil
+	}
+	out := make([]ReplicaLocation, len(l))
+	for i := range l {
+		out[i] = l[i].ReplicaLocation
+		if l[i].address == "" || l[i].code == 0 {
+			continue
+		}
+		if host, port, err := ParseAddress(l[i].address); err == nil {
+			out[i].Server = ServerName{host, port, l[i].code}
+		}
+	}
+	slices.SortFunc(out, func(a, b ReplicaLocation) int { return cmp.Compare(a.ID, b.ID) })
+	return out
 }
 
 // SearchRow is the meta row at which a reversed scan for the region of row

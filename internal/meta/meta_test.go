@@ -1,6 +1,8 @@
 package meta
 
 import (
+	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -177,4 +179,41 @@ func FuzzUnmarshalRegion(f *testing.F) {
 			t.Fatalf("round trip of %x: %v", b, err)
 		}
 	})
+}
+
+func TestParseReplicas(t *testing.T) {
+	region := Region{Table: TableName{DefaultNamespace, "t"}, ID: 1}
+	code := binary.BigEndian.AppendUint64(nil, 17)
+	cell := func(q string, v []byte) cells.Cell {
+		return cells.Cell{Row: region.Name(), Family: []byte("info"), Qualifier: []byte(q), Value: v}
+	}
+	loc, ok, err := ParseLocation([]cells.Cell{
+		cell("regioninfo", region.Marshal()),
+		cell("server", []byte("rs1:16020")), cell("serverstartcode", code),
+		cell("server_0002", []byte("rs2:16020")), cell("serverstartcode_0002", code), cell("state_0002", []byte("OPEN")),
+		cell("server_0001", nil), cell("serverstartcode_0001", nil), cell("seqnumDuringOpen_0001", code), cell("state_0001", []byte("CLOSED")),
+		cell("server_001A", []byte("no address")), cell("serverstartcode_001A", code),
+		cell("server_001a", []byte("rs9:1")), cell("server_0000", []byte("rs9:1")), cell("other_0003", []byte("x")), cell("_0004", nil),
+	})
+	if err != nil || !ok {
+		t.Fatalf("ok %t, %v", ok, err)
+	}
+	want := []ReplicaLocation{
+		{ID: 1, SeqNum: 17, State: "CLOSED"},
+		{ID: 2, Server: ServerName{"rs2", 16020, 17}, SeqNum: NoSeqNum, State: "OPEN"},
+		{ID: 26, SeqNum: NoSeqNum},
+	}
+	if !slices.Equal(loc.Replicas, want) {
+		t.Errorf("replicas %+v, want %+v", loc.Replicas, want)
+	}
+	if loc.Server.Host != "rs1" {
+		t.Errorf("primary on %v", loc.Server)
+	}
+	many := []cells.Cell{cell("regioninfo", region.Marshal())}
+	for i := range 1000 {
+		many = append(many, cell(fmt.Sprintf("server_%04X", i), []byte("rs1:1")))
+	}
+	if loc, _, _ = ParseLocation(many); len(loc.Replicas) != maxReplicas {
+		t.Errorf("%d replicas, want the bound %d", len(loc.Replicas), maxReplicas)
+	}
 }

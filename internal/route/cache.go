@@ -124,6 +124,13 @@ type table struct {
 	checks  tableChecks
 	cursor  int // of eviction: next chunk
 
+	// What is known of secondary replicas, by encoded region name: the routes
+	// of tables that have none must not pay for it. replicated is set once
+	// there is one. rep is taken under pub, and nothing under it.
+	replicated atomic.Bool
+	rep        sync.RWMutex
+	replicas   map[[16]byte][]Replica
+
 	// Under cache.mu:
 	wants    []*waiter // in a gap of the index, sorted by position
 	fresh    []*waiter // the same, not sorted yet

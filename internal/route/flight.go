@@ -337,6 +337,7 @@ func (c *Cache) land(f *flight, locs []meta.Location, err error) (done []*waiter
 			start, end = keep[0].Region.Start, keep[n-1].Region.End
 		}
 		added, removed = t.publish(t.makeRoutes(keep, FromMeta))
+		t.noteReplicas(keep)
 	}
 
 	c.mu.Lock()

@@ -299,6 +299,7 @@ func (c *Cache) takePage(t *table, locs []meta.Location, scan MetaScan, next []b
 	}
 	routes := t.makeRoutes(keep, FromMeta)
 	added, removed := t.publish(routes)
+	t.noteReplicas(keep)
 	c.settled(t, added, removed)
 	if first && len(next) > 0 {
 		r := routes[len(routes)-1]

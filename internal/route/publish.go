@@ -160,6 +160,7 @@ func (t *table) put(routes []*Route, force bool) (added, removed []*Route) {
 		hi = lo
 	}
 	t.store(old, next)
+	t.forgetReplicas(removed)
 	return added, removed
 }
 
@@ -184,6 +185,7 @@ func (t *table) remove(lo, hi int, drop func(*Route) bool) (removed []*Route) {
 		}
 	}
 	t.store(old, next)
+	t.forgetReplicas(removed)
 	return removed
 }
 
@@ -289,7 +291,7 @@ func (m *merge) run(r *root, first, last int, news []*Route) {
 		}
 		switch v {
 		case confirm:
-			olds[i].learned.Store(n.learned.Load())
+			olds[i].confirmed(n.learned.Load(), n.Origin())
 		case win:
 			m.removed = append(m.removed, olds[i:j]...)
 			m.share(n, olds, j)

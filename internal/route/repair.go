@@ -318,6 +318,11 @@ func (c *Cache) repaired(batch []*repair, locs []*meta.Location, err error) (don
 		}
 		changes = append(changes, ch)
 	}
+	for i, q := range batch {
+		if err == nil && locs[i] != nil {
+			q.table.noteReplicas([]meta.Location{*locs[i]})
+		}
+	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -375,7 +380,7 @@ func (c *Cache) examine(q *repair, l *meta.Location, f *findings, now time.Time)
 		f.routes = append(f.routes, n)
 		return nil
 	case r.Valid():
-		r.learned.Store(n.learned.Load())
+		r.confirmed(n.learned.Load(), FromMeta)
 		return nil
 	case r.Origin() == FromHint:
 		// The old server named the new one before the region was open there, and

@@ -58,8 +58,8 @@ type Route struct {
 	// epoch is the server's epoch when the route was learned, truncated. Four
 	// thousand million restarts of one incarnation do not occur.
 	epoch uint32
-	// state: bit 0 rejected, bits 1-2 origin, bits 8-31 coarse time of the
-	// last use (modulo 194 days; ages are far below).
+	// state: bit 0 rejected, bits 1-2 origin, bit 3 meta's row has been seen
+	// (so its replicas are known), bits 8-31 coarse time of the last use (modulo 194 days; ages are far below).
 	state    atomic.Uint32
 	end      *byte
 	start    *byte
@@ -77,6 +77,7 @@ type Route struct {
 const (
 	stateRejected    = 1
 	stateOriginShift = 1
+	stateRowSeen     = 1 << 3
 	stateUsedShift   = 8
 	stateUsedMask    = 1<<24 - 1
 )
@@ -261,6 +262,9 @@ func (t *table) makeRoutes(locs []meta.Location, origin Origin) []*Route {
 		name = appendBase(name[:0], t.text, l.Region.Start, l.Region.ID)
 		r.encoded = md5.Sum(name)
 		state := uint32(origin)<<stateOriginShift | (now&stateUsedMask)<<stateUsedShift
+		if origin == FromMeta || origin == FromMetaReplica {
+			state |= stateRowSeen
+		}
 		if !l.Server.IsZero() {
 			r.server = t.cache.cfg.Servers.Get(l.Server)
 			r.epoch = uint32(r.server.Epoch())
@@ -275,6 +279,24 @@ func (t *table) makeRoutes(locs []meta.Location, origin Origin) []*Route {
 	return routes
 }
 
+// confirmed notes that origin has said the same of the route (again).
+func (r *Route) confirmed(at uint32, origin Origin) {
+	r.learned.Store(at)
+	for {
+		s := r.state.Load()
+		n := s
+		if origin == FromMeta || origin == FromMetaReplica {
+			n |= stateRowSeen
+		}
+		if origin > Origin(s>>stateOriginShift&3) {
+			n = n&^(3<<stateOriginShift) | uint32(origin)<<stateOriginShift
+		}
+		if n == s || r.state.CompareAndSwap(s, n) {
+			return
+		}
+	}
+}
+
 // isOpen says whether a region in this state (info:state) is being served
 // where info:server says. Before HBase 2 there is no such column.
 func isOpen(state string) bool { return state == "" || state == "OPEN" }
@@ -286,7 +308,7 @@ func (r *Route) restamp() *Route {
 		table: r.table, server: r.server, start: r.start, end: r.end, id: r.id, openSeq: r.openSeq,
 		encoded: r.encoded, startLen: r.startLen, endLen: r.endLen, epoch: uint32(r.server.Epoch()),
 	}
-	n.state.Store(uint32(r.Origin())<<stateOriginShift | (now&stateUsedMask)<<stateUsedShift)
+	n.state.Store(uint32(r.Origin())<<stateOriginShift | r.state.Load()&stateRowSeen | (now&stateUsedMask)<<stateUsedShift)
 	n.learned.Store(now)
 	return n
 }

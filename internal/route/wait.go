@@ -2,6 +2,7 @@ package route
 
 import (
 	"bytes"
+	"container/heap"
 	"context"
 	"slices"
 	"sort"
@@ -220,6 +221,11 @@ func (c *Cache) put(w *waiter, r *Route, covered bool, now time.Time) {
 	c.pending[t] = struct{}{}
 	if covered {
 		q := c.repairOf(r, now)
+		if q.place == isDelayed && !q.gated() && q.failures == 0 {
+			// It was for something that had time (ReplicaRejected).
+			heap.Remove(&c.delayed, q.index)
+			c.makeReady(q)
+		}
 		q.waiters = append(q.waiters, w)
 		w.repair = q
 		return
