@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
 	"github.com/holdfast-hbase/holdfast/internal/session"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
@@ -65,8 +66,7 @@ func (r *rpcScan) open(ctx context.Context, o scanOpening) (scanRegion, *scanRep
 		Result: &resp, Idempotency: session.Safe,
 	})
 	if err != nil {
-		var remote *wire.RemoteError
-		if errors.As(err, &remote) && scannerClass(remote.Class) {
+		if retry.ScannerLost(err) {
 			// An opening that brings data can break like a next.
 			return nil, nil, &scannerLostError{err}
 		}
@@ -146,19 +146,6 @@ func (r *rpcRegion) call(ctx context.Context, op string, req *pb.ScanRequest, re
 		return ans, &scannerLostError{err}
 	}
 	return ans, err
-}
-
-// scannerClass says whether a server exception is about the scanner and not
-// about what it was asked to do.
-func scannerClass(class string) bool {
-	switch class {
-	case "org.apache.hadoop.hbase.UnknownScannerException",
-		"org.apache.hadoop.hbase.exceptions.OutOfOrderScannerNextException",
-		"org.apache.hadoop.hbase.exceptions.ScannerResetException",
-		"org.apache.hadoop.hbase.regionserver.LeaseException":
-		return true
-	}
-	return false
 }
 
 // replyOf reads an answer. Results travel inline, or as counts with the cells

@@ -227,6 +227,14 @@ func (b *Budget) Failed(err error, d Decision) {
 	}
 }
 
+// LastCause gives the last failure noted, nil if there was none.
+func (b *Budget) LastCause() error {
+	if b.ncauses == 0 {
+		return nil
+	}
+	return b.causes[(b.ncauses-1)%maxCauses].Err
+}
+
 // takesToken says whether a failure is the kind that retries make worse.
 func takesToken(d Decision) bool {
 	switch d.Server {

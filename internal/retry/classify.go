@@ -1,6 +1,10 @@
 package retry
 
-import "github.com/holdfast-hbase/holdfast/internal/wire"
+import (
+	"errors"
+
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
 
 // rule is one row of the table: what one kind of failure means.
 type rule struct {
@@ -187,6 +191,17 @@ const maxHints = 3
 // busyBeforeRecheck is how many busy answers in a row from one server for one
 // region are a reason to look at the region's row again.
 const busyBeforeRecheck = 3
+
+// ScannerLost says whether err is a server's word that a scanner is gone or in
+// doubt, so that only a new one can go on, whatever else the operation met.
+func ScannerLost(err error) bool {
+	remote, ok := errors.AsType[*wire.RemoteError](err)
+	if !ok {
+		return false
+	}
+	r := ruleByClass[remote.Class]
+	return r != nil && r.d.ReopenScanner
+}
 
 // Classify decides what a failure means. It is pure: the same error and
 // attempt give the same decision. A nil error gives the zero Decision.

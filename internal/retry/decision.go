@@ -119,9 +119,6 @@ type Attempt struct {
 	// Unknown counts the answers with an unknown class before this one in this
 	// operation.
 	Unknown int
-	// Scanner says that the request continued an open scanner: exceptions
-	// about scanners then ask for a new one instead of being final.
-	Scanner bool
 	// Master says that the request went to the master.
 	Master bool
 }

@@ -216,7 +216,7 @@ func (b *batch) rest() {
 		// found again by spent.
 		_ = b.budget.WaitFor(b.op.waiting(), first.class, d, up)
 		if o := b.core.cfg.Observer; o != nil {
-			o.Wait(WaitEvent{Op: b.name, Class: first.class.String(), Start: began, Took: time.Since(began)})
+			o.Wait(WaitEvent{Op: b.name, Class: first.class.String(), Start: began, Took: time.Since(began), Err: first.err})
 		}
 		return
 	}

@@ -161,7 +161,11 @@ func (r *recorder) Attempt(e AttemptEvent) {
 func (r *recorder) Wait(e WaitEvent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines = append(r.lines, fmt.Sprintf("%s waits: %s", e.Op, e.Class))
+	why := "nothing"
+	if remote, ok := errors.AsType[*wire.RemoteError](e.Err); ok {
+		why = remote.Class[strings.LastIndexByte(remote.Class, '.')+1:]
+	}
+	r.lines = append(r.lines, fmt.Sprintf("%s waits: %s, because of %s", e.Op, e.Class, why))
 }
 
 func TestObserverTellsTheStory(t *testing.T) {
@@ -191,7 +195,7 @@ func TestObserverTellsTheStory(t *testing.T) {
 			"get t #1 on rs1: ok",
 			"get t #1 on rs1: region moved: replace, wait none",
 			"get t #2 on rs2: region busy: keep, wait region busy",
-			"get waits: region busy",
+			"get waits: region busy, because of RegionTooBusyException",
 			"get t #3 on rs2: ok",
 		}, "\n")
 		if got != want {

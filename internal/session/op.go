@@ -288,7 +288,7 @@ func (o *op) pause(c retry.Class, hint time.Duration, ready <-chan struct{}) err
 	began := time.Now()
 	err := o.budget.WaitFor(o.waiting(), c, wait, ready)
 	if o.core.cfg.Observer != nil {
-		o.core.cfg.Observer.Wait(WaitEvent{Op: o.name, Class: c.String(), Start: began, Took: time.Since(began)})
+		o.core.cfg.Observer.Wait(WaitEvent{Op: o.name, Class: c.String(), Start: began, Took: time.Since(began), Err: o.budget.LastCause()})
 	}
 	return err
 }

@@ -44,7 +44,6 @@ func (c *Core) CallRoute(ctx context.Context, r *route.Route, call *RegionCall) 
 	o.start(c, ctx, call.config())
 	defer o.end()
 	o.method, o.table = call.Method, call.Table.Qualifier
-	o.at.Scanner = true
 	o.route, o.srv = r, r.Server()
 	if o.srv == nil {
 		return Answer{}, &AttemptError{Decision: retry.Decision{Route: retry.Reject, Wait: retry.Relocate, Retriable: true}, Err: errNoServer}
