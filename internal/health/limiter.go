@@ -20,6 +20,7 @@ type limiter struct {
 	limit    atomic.Int64
 	waiting  atomic.Int64
 	ok       atomic.Int64 // successes since the last increase, while below max
+	shed     atomic.Int64 // when a call was last turned away, Unix nanoseconds
 
 	min, max, queue int64
 

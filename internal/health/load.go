@@ -50,15 +50,20 @@ func (s *Server) Release(r Result, took time.Duration) {
 	case OK:
 		s.limit.grow()
 		s.latency.add(took)
+		s.digest.add(took)
 		s.Answered()
 	case Busy:
-		s.limit.cut(time.Now())
+		s.Overloaded()
 		s.Answered()
 	}
 }
 
 // Overloaded lowers the limit: some answer said that the server is too busy.
-func (s *Server) Overloaded() { s.limit.cut(time.Now()) }
+func (s *Server) Overloaded() {
+	now := time.Now()
+	s.limit.shed.Store(now.UnixNano())
+	s.limit.cut(now)
+}
 
 // Latency gives the moving average of answered calls, 0 before the first.
 func (s *Server) Latency() time.Duration { return s.latency.get() }

@@ -55,8 +55,12 @@ type Server struct {
 
 	limit   limiter
 	latency ewma
+	digest  digest
+	slow    atomic.Bool
+	score   score
 
 	mu        sync.Mutex
+	entered   time.Time // the present state
 	since     time.Time // of being down
 	lastProbe time.Time // or since, before the first
 	nextProbe time.Time
@@ -121,7 +125,7 @@ func (s *Server) Suspect(cause error) bool {
 		return false
 	}
 	s.cause = cause
-	s.state.Store(uint32(Suspect))
+	s.enter(Suspect)
 	s.mu.Unlock()
 	s.table.changed(s, Healthy, Suspect, cause)
 	return true
@@ -154,9 +158,9 @@ func (s *Server) down(cause error, hard bool) {
 		return
 	}
 	s.cause = cause
-	s.since = time.Now()
+	s.enter(Down)
+	s.since = s.entered
 	s.lastProbe, s.nextProbe = s.since, s.since
-	s.state.Store(uint32(Down))
 	s.want()
 	err := s.downError()
 	s.mu.Unlock()
@@ -171,7 +175,7 @@ func (s *Server) recover(probed bool) {
 		s.mu.Unlock()
 		return
 	}
-	s.state.Store(uint32(Healthy))
+	s.enter(Healthy)
 	s.cause, s.hard = nil, false
 	s.since, s.nextProbe = time.Time{}, time.Time{}
 	up := s.up
@@ -183,6 +187,12 @@ func (s *Server) recover(probed bool) {
 	s.table.changed(s, from, Healthy, nil)
 }
 
+// enter changes the state. Under mu.
+func (s *Server) enter(to State) {
+	s.entered = time.Now()
+	s.state.Store(uint32(to))
+}
+
 // die ends the incarnation.
 func (s *Server) die(cause error) {
 	s.mu.Lock()
@@ -191,7 +201,7 @@ func (s *Server) die(cause error) {
 		s.mu.Unlock()
 		return
 	}
-	s.state.Store(uint32(Dead))
+	s.enter(Dead)
 	s.epoch.Add(1)
 	s.cause = cause
 	if s.since.IsZero() {

@@ -77,6 +77,9 @@ type Table struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	scored  atomic.Int64 // when Observe last did something
+	scoring sync.Mutex   // one Observe at a time
+
 	mu     sync.Mutex // writers of servers; closed
 	closed bool
 }
@@ -120,7 +123,7 @@ func (t *Table) Get(name meta.ServerName) *Server {
 		t.mu.Unlock()
 		return old
 	}
-	s := &Server{name: name, addr: addr, table: t}
+	s := &Server{name: name, addr: addr, table: t, entered: time.Now()}
 	s.limit.init(&t.cfg)
 	if t.cfg.Attach != nil {
 		s.owner = t.cfg.Attach(s)

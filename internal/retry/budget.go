@@ -24,7 +24,8 @@ type Config struct {
 	// ServiceTime is what a request usually takes: a wait that would leave
 	// less than this before the deadline is not begun. 0 means 1 ms.
 	ServiceTime time.Duration
-	// Tokens, if set, makes retries rarer while most of them fail.
+	// Tokens, if set, makes retries rarer while most of them fail. They are the
+	// client's; see On for the server's.
 	Tokens *Tokens
 	// Rand gives numbers in [0,1); nil means math/rand/v2.
 	Rand func() float64
@@ -92,7 +93,8 @@ type Budget struct {
 	region  string
 
 	causes  [maxCauses]Cause
-	ncauses int // ever
+	ncauses int     // ever
+	target  *Tokens // of the last attempt's server
 
 	maybeApplied bool
 	reason       Reason // why Next said no
@@ -222,10 +224,16 @@ func (b *Budget) Failed(err error, d Decision) {
 	b.ncauses++
 	b.maybeApplied = b.maybeApplied || d.MaybeApplied
 	b.free = d.Free
-	if b.cfg.Tokens != nil && takesToken(d) {
+	if takesToken(d) {
 		b.cfg.Tokens.Failed()
+		if d.Rule != ruleLocate {
+			b.target.Failed()
+		}
 	}
 }
+
+// On says whose tokens the next attempt is charged to besides the client's.
+func (b *Budget) On(server *Tokens) { b.target = server }
 
 // LastCause gives the last failure noted, nil if there was none.
 func (b *Budget) LastCause() error {
@@ -255,9 +263,8 @@ func stretched(c Class) bool {
 
 // Succeeded pays into the token bucket and leaves the phase.
 func (b *Budget) Succeeded() {
-	if b.cfg.Tokens != nil {
-		b.cfg.Tokens.Succeeded()
-	}
+	b.cfg.Tokens.Succeeded()
+	b.target.Succeeded()
 }
 
 // Next gives the wait before the next attempt in class c: at least hint, and
@@ -267,7 +274,7 @@ func (b *Budget) Succeeded() {
 func (b *Budget) Next(c Class, hint time.Duration) (wait time.Duration, ok bool) {
 	s := c.Schedule()
 	n, random := b.counts[c], b.random()
-	stretch := b.cfg.Tokens != nil && stretched(c) && b.cfg.Tokens.Scarce()
+	stretch := stretched(c) && (b.cfg.Tokens.Scarce() || b.target.Scarce())
 	if stretch {
 		wait = s.Wait(max(n, 16), random) // beyond every cap
 	} else {

@@ -408,3 +408,44 @@ func BenchmarkBudgetSuccess(b *testing.B) {
 		bu.Succeeded()
 	}
 }
+
+func TestTokensOfAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, sick, well := NewTokens(), NewTokens(), NewTokens()
+		busy := Classify(remote(wire.ClassCallQueueTooBig), Attempt{})
+		var b Budget
+		b.Start(t.Context(), Config{Tokens: client, Rand: func() float64 { return 0 }})
+		for range 4 {
+			b.On(sick)
+			b.Failed(errors.New("busy"), busy)
+		}
+		for range 10 { // others pay into the client's bucket meanwhile
+			client.Succeeded()
+		}
+		b.Failed(errors.New("busy"), busy)
+		if !sick.Scarce() || client.Scarce() || well.Scarce() {
+			t.Fatalf("left: client %v, sick %v, well %v", client.Left(), sick.Left(), well.Left())
+		}
+		if d, ok := b.Next(ServerBusy, 0); !ok || d != 2500*time.Millisecond {
+			t.Errorf("wait for the sick server: %v", d)
+		}
+		b.On(well)
+		if d, ok := b.Next(ServerBusy, 0); !ok || d != 100*time.Millisecond {
+			t.Errorf("wait for the other: %v", d)
+		}
+		b.On(sick)
+		for range 100 {
+			b.Succeeded()
+		}
+		if sick.Scarce() || sick.Left() != 10 || client.Left() != 10 {
+			t.Errorf("after successes: %v", sick.Left())
+		}
+		// Nobody's tokens never run out.
+		var none *Tokens
+		none.Failed()
+		none.Succeeded()
+		if none.Scarce() || none.Left() != 10 {
+			t.Error("nil ran out")
+		}
+	})
+}

@@ -11,7 +11,9 @@ import "sync/atomic"
 // would turn the 40 s in which HBase recovers a killed server into errors,
 // and waiting costs the server as little as refusing.
 //
-// One per client or per server; safe for concurrent use.
+// There is one per client, for all that its calls cost the cluster, and one per
+// server, which notices that a single one is in trouble among many. Safe for
+// concurrent use; nil never runs out.
 type Tokens struct {
 	spent atomic.Int64 // tenths of a token missing from the bucket
 }
@@ -25,14 +27,26 @@ const (
 func NewTokens() *Tokens { return &Tokens{} }
 
 // Scarce says whether retries ought to be rare.
-func (t *Tokens) Scarce() bool { return t.spent.Load() >= maxTokens/2 }
+func (t *Tokens) Scarce() bool { return t != nil && t.spent.Load() >= maxTokens/2 }
+
+// Left gives the tokens in the bucket, of ten.
+func (t *Tokens) Left() float64 {
+	if t == nil {
+		return maxTokens / tokenScale
+	}
+	return float64(maxTokens-t.spent.Load()) / tokenScale
+}
 
 // Failed takes a token.
-func (t *Tokens) Failed() { t.add(tokenScale) }
+func (t *Tokens) Failed() {
+	if t != nil {
+		t.add(tokenScale)
+	}
+}
 
 // Succeeded gives a tenth back.
 func (t *Tokens) Succeeded() {
-	if t.spent.Load() > 0 { // the usual case writes nothing that others read
+	if t != nil && t.spent.Load() > 0 { // the usual case writes nothing that others read
 		t.add(-1)
 	}
 }

@@ -145,6 +145,7 @@ func (b *batch) run() {
 			}
 		}
 	}
+	b.budget.On(nil)
 	b.budget.Succeeded()
 }
 
@@ -398,6 +399,9 @@ func (b *batch) answered(c *chunk) {
 			b.open--
 		})
 		if err == nil {
+			if len(b.again) == 0 {
+				peerOf(c.srv).tokens.Succeeded()
+			}
 			b.settle()
 			return
 		}
@@ -480,6 +484,7 @@ func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 // ledger and the server knows of it.
 func (b *batch) tell(c *chunk, p *part, err error, d retry.Decision, again bool) {
 	if !again {
+		b.budget.On(peerOf(c.srv).tokens)
 		b.budget.Failed(err, d)
 		b.core.feedServer(c.srv, c.x.conn, c.x.sent, err, d)
 	}

@@ -153,6 +153,7 @@ func (o *op) send(q *request) ([]byte, error) {
 		return nil, err
 	}
 	p := peerOf(srv)
+	o.budget.On(p.tokens)
 	began, err := o.attempt(p.name)
 	if err != nil {
 		return nil, endError{err}

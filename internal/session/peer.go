@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/internal/health"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
 	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
@@ -29,6 +30,8 @@ type peer struct {
 	name string // host,port,startcode, made once: it goes into every ledger
 
 	client slot // ClientService, the only one on the hot path
+	spare  slot // a second connection for ClientService, for hedges
+	tokens *retry.Tokens
 
 	mu     sync.Mutex
 	others map[string]*slot // by service name
@@ -68,7 +71,7 @@ type conn struct {
 }
 
 func newPeer(c *Core, s *health.Server) *peer {
-	return &peer{core: c, srv: s, name: s.Name().String(), last: ClientService, all: make(map[*conn]bool)}
+	return &peer{core: c, srv: s, name: s.Name().String(), last: ClientService, all: make(map[*conn]bool), tokens: retry.NewTokens()}
 }
 
 func peerOf(s *health.Server) *peer {
