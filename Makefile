@@ -9,7 +9,7 @@ FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test unit race fuzz-short fuzz interop lint bench generate clean
+.PHONY: help build demo test unit race fuzz-short fuzz interop lint bench bench-peers generate clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
@@ -45,7 +45,10 @@ lint: ## gofmt, vet, staticcheck and the rules of this house
 
 bench: build ## route hits, then benchmarks beside the peers, as ratios
 	$(GO) test -run XXX -bench "Lookup|Heap" ./internal/route
-	interop/run -bench . -benchtime 1x -run XXX -v ./interop/bench
+	interop/run -bench "Lone|Embedded|Callers|Up" -benchtime 1x -run XXX -v ./interop/bench
+
+bench-peers: ## the client beside HBase's Java client on one real HBase: gets, puts, scans, cold starts, faults (15 min)
+	interop/run -bench Peers -benchtime 1x -run XXX -v -timeout 45m ./interop/bench
 
 generate: ## everything that is generated
 	$(GO) generate ./...

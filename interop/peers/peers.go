@@ -240,3 +240,18 @@ func freePorts(n int) (int, error) {
 	}
 	return 0, errors.New("no free ports between 20000 and 30000")
 }
+
+// JavaCommand is the command that runs a single-file Java program with the
+// client of a set on its class path against a ZooKeeper; first are its
+// arguments before the client's settings.
+func JavaCommand(t testing.TB, set, source, zookeeper string, first ...string) *exec.Cmd {
+	t.Helper()
+	host, port, err := net.SplitHostPort(zookeeper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{"java", source}, first...)
+	cmd := exec.Command(Script(), append(args, "hbase.zookeeper.quorum="+host, "hbase.zookeeper.property.clientPort="+port)...)
+	cmd.Env = append(os.Environ(), "PEERS_DIR="+Dir(t, set))
+	return cmd
+}
