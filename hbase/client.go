@@ -17,6 +17,8 @@ type Client struct {
 	cfg  Config
 	core core
 	gets sync.Pool // *getCall
+	scan []ScanHook
+	life []ClientHook
 
 	// bg counts the goroutines that outlive a call: the closing and renewing
 	// of scanners. Close waits for them, so none is started once closed is set.
@@ -65,10 +67,18 @@ func Open(ctx context.Context, address string, opts ...Option) (*Client, error) 
 	if err != nil {
 		return nil, err
 	}
-	return newClient(cfg, c), nil
+	client := newClient(cfg, c)
+	for _, h := range client.life {
+		h.ClientOpened(client)
+	}
+	return client, nil
 }
 
-func newClient(cfg Config, c core) *Client { return &Client{cfg: cfg, core: c} }
+func newClient(cfg Config, c core) *Client {
+	client := &Client{cfg: cfg, core: c}
+	client.scan, client.life = scanHooks(cfg.hooks)
+	return client
+}
 
 // Close ends running calls with [ErrClosed], closes the connections, and
 // returns when no goroutine of the client is left. A second Close does
@@ -83,6 +93,9 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	err := c.core.Close()
 	c.bg.Wait()
+	for _, h := range c.life {
+		h.ClientClosed(c)
+	}
 	return err
 }
 

@@ -62,9 +62,9 @@ type Config struct {
 	// Compressor of cell blocks: none (default), gzip, snappy, lz4 or zstd.
 	Compressor string
 
-	dial     func(ctx context.Context, network, addr string) (net.Conn, error)
-	logger   *slog.Logger
-	observer session.Observer
+	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	logger *slog.Logger
+	hooks  []any
 }
 
 // Option changes a client's configuration.
@@ -131,17 +131,6 @@ func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, 
 // WithLogger receives changes of state (servers down and up, masters found),
 // never single calls. Default: nothing is logged.
 func WithLogger(l *slog.Logger) Option { return func(c *Config) { c.logger = l } }
-
-// WithObserver sees every attempt and every wait of every operation. Its
-// methods run on the caller's goroutine and should return at once.
-func WithObserver(o Observer) Option { return func(c *Config) { c.observer = o } }
-
-// Observer, AttemptEvent and WaitEvent are the trace of the retry loop.
-type (
-	Observer     = session.Observer
-	AttemptEvent = session.AttemptEvent
-	WaitEvent    = session.WaitEvent
-)
 
 func defaultConfig(address string) Config {
 	return Config{
@@ -238,6 +227,11 @@ func (c *Config) Validate() error {
 			bad(n.name, fmt.Sprintf("%d is not between %d and %d", n.n, n.lo, n.hi))
 		}
 	}
+	for i, h := range c.hooks {
+		if !isHook(h) {
+			bad("Hooks", fmt.Sprintf("number %d, a %T, implements none of the ...Hook interfaces", i+1, h))
+		}
+	}
 	switch c.Compressor {
 	case "none", "gzip", "snappy", "lz4", "zstd":
 	default:
@@ -286,6 +280,6 @@ func (c *Config) session() session.Config {
 		ScannerTimeout: c.ScannerTimeout, PingAfter: c.PingAfter,
 		ConnectTimeout: c.ConnectTimeout, IdleTimeout: c.IdleTimeout,
 		MaxAttempts: c.MaxAttempts, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
-		Compressor: c.Compressor, Dial: c.dial, Logger: c.logger, Observer: c.observer,
+		Compressor: c.Compressor, Dial: c.dial, Logger: c.logger, Hooks: c.hooks,
 	}
 }

@@ -24,6 +24,7 @@ import (
 type Scanner struct {
 	c      *Client
 	t      scanTransport
+	seen   *scanSeen // nil: nobody looks
 	scan   *Scan
 	ctx    context.Context // the caller's, ended by Close
 	cancel context.CancelFunc
@@ -112,6 +113,7 @@ func startScanner(ctx context.Context, c *Client, s *Scan, tr scanTransport, ste
 		c: c, t: tr, scan: s, step: step, io: make(chan struct{}, 1),
 		st: newScanState(s, maxRow), closed: make(chan struct{}),
 	}
+	ctx = sc.observe(ctx)
 	sc.ctx, sc.cancel = context.WithCancel(ctx)
 	return sc
 }
@@ -212,6 +214,7 @@ func (sc *Scanner) Close() error {
 		sc.stopRenewer()
 		sc.release()
 		sc.st.finish()
+		sc.observed()
 	})
 	return nil
 }
@@ -285,6 +288,7 @@ func (sc *Scanner) fetch() ([]*Result, error) {
 			if sc.reg != nil {
 				sc.startRenewer(reply.ttl)
 			}
+			sc.rowsSeen(len(rows))
 			return rows, nil
 		}
 	}
@@ -295,6 +299,7 @@ func (sc *Scanner) fetch() ([]*Result, error) {
 // round is one request: an opening if no scanner is open, else a next.
 func (sc *Scanner) round(ctx context.Context) (*scanReply, error) {
 	sc.stats.RPCs++
+	began := sc.clock()
 	if sc.reg == nil {
 		o := sc.st.opening()
 		reg, reply, err := sc.t.open(ctx, o)
@@ -304,6 +309,7 @@ func (sc *Scanner) round(ctx context.Context) (*scanReply, error) {
 		sc.reg = reg
 		sc.stats.Regions++
 		start, end := reg.bounds()
+		sc.tell(ScanEvent{Kind: ScanRegionEntered, RegionStart: start, RegionEnd: end, Took: time.Since(began)})
 		return reply, sc.st.opened(o, start, end, reply.mvcc)
 	}
 	reply, err := sc.reg.next(ctx, sc.st.nextSeq, sc.st.rowsLeft)
@@ -324,6 +330,7 @@ func (sc *Scanner) judge(step context.Context, err error) error {
 		return err
 	}
 	sc.stats.Reopened++
+	sc.tell(ScanEvent{Kind: ScanRegionLost, Err: lost.Err})
 	wait := retry.Reopen.Schedule().Wait(sc.fails, rand.Float64())
 	sc.fails++
 	if end, ok := step.Deadline(); step.Err() != nil || ok && time.Until(end) < wait {
@@ -409,6 +416,7 @@ const closeTimeout = time.Second
 func (sc *Scanner) count(reply *scanReply) {
 	if reply.heartbeat {
 		sc.stats.Heartbeats++
+		sc.tell(ScanEvent{Kind: ScanHeartbeat})
 	}
 	for k, v := range reply.metrics {
 		if sc.metrics == nil {
@@ -453,8 +461,10 @@ func (sc *Scanner) renew(epoch uint64, half time.Duration) {
 		sc.release()
 		sc.st.lost()
 		sc.stats.Reopened++
+		sc.tell(ScanEvent{Kind: ScanRegionLost, Err: err})
 		return
 	}
+	sc.tell(ScanEvent{Kind: ScanRenewed})
 	sc.st.nextSeq++
 	sc.renewer.Reset(half)
 }

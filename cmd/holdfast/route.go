@@ -134,31 +134,37 @@ func (s *steps) add(at time.Time, took time.Duration, l stepLine) {
 	s.mu.Unlock()
 }
 
-func (s *steps) Attempt(e session.AttemptEvent) {
-	l := stepLine{What: e.Method, Server: e.Server, Decision: e.Decision}
-	if e.Table != "" {
-		l.What += " on " + e.Table
+func (s *steps) AttemptStart(ctx context.Context, _ session.Attempt) context.Context { return ctx }
+
+func (s *steps) AttemptEnd(_ context.Context, a session.Attempt, r session.AttemptResult) {
+	l := stepLine{What: a.Method, Server: a.Server.String(), Decision: r.Decision.String()}
+	if !a.Table.IsZero() {
+		l.What += " on " + a.Table.String()
 	}
-	if e.Region != "" {
-		l.What += " region " + e.Region
+	if a.Region != "" {
+		l.What += " region " + a.Region
 	}
-	if e.Err != nil {
-		l.Error = e.Err.Error()
+	if r.Err != nil {
+		l.Error = r.Err.Error()
 	}
-	s.add(e.Start, e.Took, l)
+	s.add(a.Start, r.Took, l)
 }
 
-func (s *steps) Wait(e session.WaitEvent) {
-	l := stepLine{What: "wait (" + e.Class + ")"}
-	if e.Err != nil {
-		l.Error = e.Err.Error()
+func (s *steps) Failure(_ context.Context, f session.Failure) {
+	l := stepLine{What: "nothing sent", Error: f.Err.Error(), Decision: f.Decision.String()}
+	if !f.Server.IsZero() {
+		l.Server = f.Server.String()
 	}
-	s.add(e.Start, e.Took, l)
+	s.add(f.At, 0, l)
+}
+
+func (s *steps) Waited(_ context.Context, w session.Wait) {
+	s.add(w.Start, w.Took, stepLine{What: "wait (" + w.Class + ")"})
 }
 
 func explain(ctx context.Context, addr string, table meta.TableName, row []byte) (*explanation, error) {
 	trace := &steps{begin: time.Now()}
-	core, err := session.Open(ctx, session.Config{Address: addr, Observer: trace})
+	core, err := session.Open(ctx, session.Config{Address: addr, Hooks: []any{trace}})
 	if err != nil {
 		return nil, err
 	}

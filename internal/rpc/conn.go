@@ -106,6 +106,9 @@ type Call struct {
 	// Sent says, whatever Do returned, whether the server may have got the
 	// whole request.
 	Sent bool
+	// Received counts the bytes of the answer's message and cells as they
+	// travelled, 0 if none came.
+	Received int
 	// Answered is when the answer's last bytes were read; the zero time if none
 	// came.
 	Answered time.Time
@@ -120,7 +123,7 @@ type Call struct {
 //
 // The deadline of ctx, in milliseconds, goes along as the request's timeout.
 func (c *Conn) Do(ctx context.Context, call *Call) error {
-	call.Sent, call.ResultCells, call.Answered = false, nil, time.Time{}
+	call.Sent, call.ResultCells, call.Received, call.Answered = false, nil, 0, time.Time{}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -195,6 +198,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 func (c *Conn) finish(p *pending, call *Call) error {
 	exception, result, cells, err := p.exception, p.result, p.cells, p.err
 	call.Sent = err == nil || p.sent
+	call.Received = len(result) + len(cells)
 	if p.heard > 0 {
 		call.Answered = c.start.Add(time.Duration(p.heard))
 	}

@@ -63,6 +63,8 @@ type RegionCall struct {
 	// Op names the operation in errors and traces: "get", "put", ... Default:
 	// Method.
 	Op string
+
+	internal bool // the Core's own work
 }
 
 // RegionNames remembers the name of the region asked for last, since routes

@@ -105,15 +105,25 @@ func (c *Core) Batch(ctx context.Context, table meta.TableName, items []Item) []
 		open: len(items), queue: make([]int, len(items)), events: make(chan event),
 	}
 	// Attempts are bounded per item, not for the whole.
+	b.entries = len(items)
 	b.start(c, ctx, retry.Config{Op: "batch", Table: table, MaxAttempts: math.MaxInt})
-	defer b.end()
-	b.method, b.table = "Multi", table.String()
 	for i := range items {
 		b.queue[i] = i
 		b.state[i].at.Idempotency = items[i].Idempotency
 	}
 	b.sort()
 	b.run()
+	var first error
+	if b.seen != nil {
+		for i := range b.out {
+			if err := b.out[i].Err; err != nil {
+				if b.op.failed++; first == nil {
+					first = err
+				}
+			}
+		}
+	}
+	b.end(first)
 	return b.out
 }
 
@@ -216,9 +226,7 @@ func (b *batch) rest() {
 		// Only this pause is between us and the next attempt. Its error is
 		// found again by spent.
 		_ = b.budget.WaitFor(b.op.waiting(), first.class, d, up)
-		if o := b.core.cfg.Observer; o != nil {
-			o.Wait(WaitEvent{Op: b.name, Class: first.class.String(), Start: began, Took: time.Since(began), Err: first.err})
-		}
+		b.paused(first, began, d)
 		return
 	}
 	timer := time.NewTimer(d)
@@ -228,7 +236,14 @@ func (b *batch) rest() {
 		b.handle(e)
 	case <-up:
 	case <-timer.C:
+		b.paused(first, began, d)
 	case <-b.op.waiting().Done():
+	}
+}
+
+func (b *batch) paused(s *itemState, began time.Time, planned time.Duration) {
+	if b.core.hooks != nil && planned > 0 {
+		b.core.hooks.waited(b.ctx, Wait{Op: b.name, Table: b.tableName, Class: s.class.String(), Start: began, Planned: planned, Took: time.Since(began), Err: s.err})
 	}
 }
 
@@ -265,9 +280,13 @@ func (b *batch) locateMissing(ready []int, routes []*route.Route, missing int) {
 	b.tries++
 	waiting, cache, table := b.op.waiting(), b.core.routes, b.tableName
 	b.spawn(func() event {
+		began := time.Now()
 		ctx, cancel := context.WithTimeout(waiting, slice)
 		defer cancel()
 		found, errs := cache.LocateMany(ctx, table, rows)
+		if b.core.hooks != nil {
+			b.core.lookedUp(b.ctx, Lookup{Op: b.name, Table: table, Row: rows[0], Rows: len(rows), Start: began, Err: errs[0]}, found[0])
+		}
 		return event{items: items, routes: found, errs: errs, ended: ctx.Err() != nil}
 	})
 }
@@ -309,28 +328,34 @@ func (b *batch) exchange(c *chunk) event {
 	if b.tableName.IsSystem() {
 		q.priority = systemPriority
 	}
+	var seen *observing
 	if c.err = c.srv.Err(); c.err == nil {
 		var cn *conn
 		if cn, c.err = peerOf(c.srv).get(b.slow, q.service); c.err == nil {
 			c.x.began = time.Now()
+			if h := b.core.hooks; h != nil {
+				seen = h.observe(b.ctx, b.describe(c, b.budget.AttemptTimeoutFrom(c.x.began, limit)), &q)
+			}
 			c.err = b.core.exchange(b.ctx, b.slow, c.srv, cn, &q, b.budget.AttemptTimeoutFrom(c.x.began, limit), &c.x)
 		}
 	}
-	if o := b.core.cfg.Observer; o != nil && c.x.tried {
-		e := AttemptEvent{
-			Op: b.name, Method: q.method, Table: b.table, Server: peerOf(c.srv).name,
-			Attempt: b.state[c.parts[0].items[0]].attempts + 1, Start: c.x.began, Took: c.x.took, Sent: c.x.sent, Err: c.err,
-		}
-		if len(c.parts) == 1 {
-			e.Region = c.parts[0].route.Encoded()
-		}
-		if c.err != nil {
-			d := retry.Classify(c.err, retry.Attempt{})
-			e.Decision = d.Rule + ": " + d.Action()
-		}
-		o.Attempt(e)
+	if seen != nil {
+		c.seen = true
+		seen.end(b.core.hooks, &c.x, c.err, retry.Attempt{})
 	}
 	return event{chunk: c}
+}
+
+// describe is a chunk as hooks see it. Its fields are nobody else's now.
+func (b *batch) describe(c *chunk, timeout time.Duration) Attempt {
+	a := Attempt{
+		Op: b.name, Table: b.tableName, Server: c.srv.Name(), Regions: len(c.parts), Items: c.entries(),
+		Number: b.state[c.parts[0].items[0]].attempts + 1, Start: c.x.began, Timeout: timeout,
+	}
+	if len(c.parts) == 1 {
+		a.Region = c.parts[0].route.Encoded()
+	}
+	return a
 }
 
 // handle takes in what came back.
@@ -351,7 +376,7 @@ func (b *batch) handle(e event) {
 
 // located sends what was found and puts the rest back.
 func (b *batch) located(e event) {
-	found := false
+	found, told := false, false
 	for k, i := range e.items {
 		err := e.errs[k]
 		switch {
@@ -365,6 +390,13 @@ func (b *batch) located(e event) {
 			b.queue = append(b.queue, i)
 		default:
 			b.failed(i, nil, nil, err, false)
+			if h := b.core.hooks; h != nil && !told {
+				told = true // once, however many rows the answer was for
+				h.failure(b.ctx, Failure{
+					Op: b.name, Table: b.tableName, Attempts: b.budget.Attempts(), At: time.Now(), Err: err,
+					Decision: decisionOf(retry.Classify(err, retry.Attempt{})),
+				})
+			}
 		}
 	}
 	b.settle()
@@ -485,6 +517,12 @@ func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 func (b *batch) tell(c *chunk, p *part, err error, d retry.Decision, again bool) {
 	if !again {
 		b.budget.On(peerOf(c.srv).tokens)
+		if h := b.core.hooks; h != nil && !c.seen {
+			h.failure(b.ctx, Failure{
+				Op: b.name, Table: b.tableName, Region: p.route.Encoded(), Server: c.srv.Name(),
+				Attempts: b.budget.Attempts(), At: time.Now(), Err: err, Decision: decisionOf(d),
+			})
+		}
 		b.budget.Failed(err, d)
 		b.core.feedServer(c.srv, c.x.conn, c.x.sent, err, d)
 	}

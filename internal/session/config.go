@@ -72,8 +72,9 @@ type Config struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Logger receives state changes, not calls; default: none.
 	Logger *slog.Logger
-	// Observer sees every attempt and every wait; default: none.
-	Observer Observer
+	// Hooks are told what happens: each is any value that implements some of
+	// the ...Hook interfaces. Default: none.
+	Hooks []any
 	// Rand gives numbers in [0,1) for jitter; default math/rand/v2.
 	Rand func() float64
 

@@ -26,6 +26,7 @@ type Core struct {
 	routes   *route.Cache
 	master   masterFinder
 	tokens   *retry.Tokens
+	hooks    *Hooks // nil: nobody looks
 	// askingSince is when the question to the registry began that is waiting
 	// for its answer, in Unix nanoseconds; 0 if there is none.
 	askingSince atomic.Int64
@@ -50,7 +51,7 @@ func Open(ctx context.Context, cfg Config) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Core{cfg: cfg, registry: cfg.Registry, tokens: retry.NewTokens()}
+	c := &Core{cfg: cfg, registry: cfg.Registry, tokens: retry.NewTokens(), hooks: NewHooks(cfg.Hooks)}
 	if c.registry == nil {
 		if c.registry, err = openRegistry(addr, &c.cfg); err != nil {
 			return nil, err
@@ -76,9 +77,17 @@ func Open(ctx context.Context, cfg Config) (*Core, error) {
 	c.routes = route.New(route.Config{
 		Source: metaReader{c}, Servers: c.servers, Logger: c.cfg.Logger, Rand: c.cfg.Rand,
 		Locator: func(ctx context.Context) (meta.ServerName, error) {
-			c.askingSince.CompareAndSwap(0, time.Now().UnixNano())
+			began := time.Now()
+			c.askingSince.CompareAndSwap(0, began.UnixNano())
 			server, err := c.registry.MetaLocation(ctx)
 			c.askingSince.Store(0)
+			if c.hooks != nil {
+				read := MetaRead{Kind: "registry", Asked: 1, Start: began, Took: time.Since(began), Err: err}
+				if err == nil {
+					read.Found = 1
+				}
+				c.hooks.metaRead(ctx, read)
+			}
 			if err != nil {
 				err = c.registryError("server of hbase:meta", err)
 			}
@@ -125,6 +134,12 @@ func openRegistry(addr *registry.Address, cfg *Config) (registry.Registry, error
 
 // serverChanged spreads the news about a server's state.
 func (c *Core) serverChanged(s *health.Server, from, to health.State, cause error) {
+	if c.hooks != nil {
+		c.hooks.serverChanged(ServerEvent{Server: s.Name(), From: from, To: to, Cause: cause, At: time.Now()})
+		if to == health.Dead || to == health.Down && !silence(cause) {
+			c.hooks.routeChanged(RouteEvent{Change: ServerForgotten, From: s.Name(), Cause: cause})
+		}
+	}
 	switch to {
 	case health.Down:
 		// Those who may repeat their request need not wait for the answer of a

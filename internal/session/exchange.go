@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/health"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
@@ -23,6 +24,7 @@ type request struct {
 	build           func(region []byte, attempt int) (wire.Marshaler, []byte)
 	names           *RegionNames
 	yield           bool // may be given up when the server falls silent
+	trace           *pb.RPCTInfo
 }
 
 // exchange is what became of a request.
@@ -34,6 +36,8 @@ type exchange struct {
 	cells []byte
 	began time.Time
 	took  time.Duration
+	// received counts the bytes of the answer.
+	received int
 }
 
 // exchange takes a place in the server's line, sends and waits for the answer.
@@ -55,14 +59,14 @@ func (c *Core) exchange(ctx, waiting context.Context, srv *health.Server, cn *co
 	}
 	call := rpc.Call{
 		Method: q.method, Param: q.param, Cells: q.cells, Result: q.result, Priority: q.priority,
-		Timeout: max(timeout, 1), Began: x.began, Yield: q.yield,
+		Timeout: max(timeout, 1), Began: x.began, Yield: q.yield, Trace: q.trace,
 	}
 	x.tried = true
 	err := cn.Do(ctx, &call)
 	if x.took = call.Answered.Sub(x.began); call.Answered.IsZero() {
 		x.took = time.Since(x.began)
 	}
-	x.sent, x.cells = call.Sent, call.ResultCells
+	x.sent, x.cells, x.received = call.Sent, call.ResultCells, call.Received
 	srv.Release(loadOf(err), x.took)
 	return err
 }

@@ -85,11 +85,10 @@ func (m *masterFinder) forget(s *health.Server) {
 
 // CallMaster performs a call on the active master, finding it again whenever
 // it may have changed. The error is a *retry.Error.
-func (c *Core) CallMaster(ctx context.Context, call *ServerCall) (Answer, error) {
+func (c *Core) CallMaster(ctx context.Context, call *ServerCall) (_ Answer, err error) {
 	var o op
 	o.start(c, ctx, call.config())
-	defer o.end()
-	o.method = call.Method
+	defer func() { o.end(err) }()
 	o.at.Master = true
 	q := call.request(MasterService)
 	for {
@@ -115,11 +114,10 @@ func (c *Core) CallMaster(ctx context.Context, call *ServerCall) (Answer, error)
 // CallServer performs a call on one server, without looking for another: it is
 // repeated while the server is busy or the answer was lost, but a server that
 // is down is an error at once. The error is a *retry.Error.
-func (c *Core) CallServer(ctx context.Context, server meta.ServerName, call *ServerCall) (Answer, error) {
+func (c *Core) CallServer(ctx context.Context, server meta.ServerName, call *ServerCall) (_ Answer, err error) {
 	var o op
 	o.start(c, ctx, call.config())
-	defer o.end()
-	o.method = call.Method
+	defer func() { o.end(err) }()
 	o.stay = true
 	o.srv = c.servers.Get(server)
 	q := call.request(AdminService)

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -138,68 +137,6 @@ func TestCallServer(t *testing.T) {
 		_, err = info()
 		if !errors.Is(err, health.ErrServerDown) {
 			t.Errorf("a server known to be dead: %v", err)
-		}
-	})
-}
-
-// recorder is an Observer that remembers.
-type recorder struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (r *recorder) Attempt(e AttemptEvent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	what := "ok"
-	if e.Err != nil {
-		what = e.Decision
-	}
-	r.lines = append(r.lines, fmt.Sprintf("%s %s #%d on %s: %s", e.Op, e.Table, e.Attempt, strings.SplitN(e.Server, ",", 2)[0], what))
-}
-
-func (r *recorder) Wait(e WaitEvent) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	why := "nothing"
-	if remote, ok := errors.AsType[*wire.RemoteError](e.Err); ok {
-		why = remote.Class[strings.LastIndexByte(remote.Class, '.')+1:]
-	}
-	r.lines = append(r.lines, fmt.Sprintf("%s waits: %s, because of %s", e.Op, e.Class, why))
-}
-
-func TestObserverTellsTheStory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newFake(t, 2)
-		table := c.table("t")
-		rec := &recorder{}
-		core := c.open(func(cfg *Config) { cfg.Observer = rec })
-		if _, _, err := get(t.Context(), core, table, "r"); err != nil {
-			t.Fatal(err)
-		}
-		c.move(c.region(table, "r"), c.server(2), true)
-		busy := true
-		c.hook(func(q *query) *reply {
-			if q.srv == c.server(2) && busy {
-				busy = false
-				return &reply{err: wire.NewRemoteError(wire.ClassRegionTooBusy, "")}
-			}
-			return nil
-		})
-		if _, _, err := get(t.Context(), core, table, "r"); err != nil {
-			t.Fatal(err)
-		}
-		got := strings.Join(rec.lines, "\n")
-		want := strings.Join([]string{
-			"read meta meta #1 on rs1: ok",
-			"get t #1 on rs1: ok",
-			"get t #1 on rs1: region moved: replace, wait none",
-			"get t #2 on rs2: region busy: keep, wait region busy",
-			"get waits: region busy, because of RegionTooBusyException",
-			"get t #3 on rs2: ok",
-		}, "\n")
-		if got != want {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
@@ -29,7 +30,7 @@ func (m metaReader) call(ctx context.Context, call *RegionCall) (Answer, error) 
 			return Answer{}, err
 		}
 	}
-	call.Table, call.Priority, call.Op = meta.MetaTable, systemPriority, "read meta"
+	call.Table, call.Priority, call.Op, call.internal = meta.MetaTable, systemPriority, "read meta", true
 	a, err := m.core.CallRoute(ctx, r, call)
 	if err != nil {
 		if attempt, ok := errors.AsType[*AttemptError](err); ok {
@@ -40,6 +41,15 @@ func (m metaReader) call(ctx context.Context, call *RegionCall) (Answer, error) 
 	return a, nil
 }
 
+// told tells the hooks of a read.
+func (m metaReader) told(ctx context.Context, kind string, asked, found int, began time.Time, err error) {
+	read := MetaRead{Kind: kind, Asked: max(asked, 1), Found: found, Start: began, Took: time.Since(began), Err: err}
+	if r := m.core.routes.Lookup(meta.MetaTable, nil); r != nil && r.Server() != nil {
+		read.Server = r.Server().Name()
+	}
+	m.core.hooks.metaRead(ctx, read)
+}
+
 func metaSpecifier() *pb.RegionSpecifier {
 	return &pb.RegionSpecifier{
 		Type:  pb.RegionSpecifier_REGION_NAME.Enum(),
@@ -48,7 +58,11 @@ func metaSpecifier() *pb.RegionSpecifier {
 }
 
 // ScanMeta opens, reads and closes a scanner in one request.
-func (m metaReader) ScanMeta(ctx context.Context, scan route.MetaScan) ([]meta.Location, error) {
+func (m metaReader) ScanMeta(ctx context.Context, scan route.MetaScan) (locs []meta.Location, err error) {
+	if m.core.hooks != nil {
+		began := time.Now()
+		defer func() { m.told(ctx, "scan", scan.Limit, len(locs), began, err) }()
+	}
 	rows := uint32(min(max(scan.Limit, 1), maxMetaRows))
 	req := &pb.ScanRequest{
 		Region: metaSpecifier(),
@@ -74,7 +88,7 @@ func (m metaReader) ScanMeta(ctx context.Context, scan route.MetaScan) ([]meta.L
 	if err != nil {
 		return nil, err
 	}
-	locs := make([]meta.Location, 0, max(len(resp.CellsPerResult), len(resp.Results)))
+	locs = make([]meta.Location, 0, max(len(resp.CellsPerResult), len(resp.Results)))
 	add := func(row []cells.Cell) error {
 		loc, ok, err := meta.ParseLocation(row)
 		if err != nil {
@@ -132,9 +146,13 @@ func appendCells(dst []cells.Cell, list []*pb.Cell) []cells.Cell {
 }
 
 // GetMeta reads exactly these rows in one Multi.
-func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) ([]*meta.Location, error) {
+func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) (locs []*meta.Location, err error) {
 	if len(rows) == 0 {
 		return nil, nil
+	}
+	if m.core.hooks != nil {
+		began := time.Now()
+		defer func() { m.told(ctx, "get", len(rows), len(locs), began, err) }()
 	}
 	action := &pb.RegionAction{Region: metaSpecifier(), Action: make([]*pb.Action, len(rows))}
 	column := []*pb.Column{{Family: []byte(meta.FamilyInfo)}}
@@ -158,7 +176,7 @@ func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) ([]*meta.Locatio
 	if result.Exception != nil {
 		return nil, wire.ParseNamed(result.Exception)
 	}
-	locs := make([]*meta.Location, len(rows))
+	locs = make([]*meta.Location, len(rows))
 	seen := make([]bool, len(rows))
 	r := wire.KeyValueCodec.Reader(a.Cells)
 	for _, roe := range result.ResultOrException {
@@ -192,7 +210,11 @@ func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) ([]*meta.Locatio
 
 // TableDisabled reads the table's state row. A table without one (HBase 1.x)
 // counts as enabled.
-func (m metaReader) TableDisabled(ctx context.Context, table meta.TableName) (bool, error) {
+func (m metaReader) TableDisabled(ctx context.Context, table meta.TableName) (_ bool, err error) {
+	if m.core.hooks != nil {
+		began := time.Now()
+		defer func() { m.told(ctx, "table state", 1, 0, began, err) }()
+	}
 	req := &pb.GetRequest{
 		Region: metaSpecifier(),
 		Get: &pb.Get{

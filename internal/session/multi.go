@@ -22,6 +22,7 @@ type chunk struct {
 	next   *chunk // to be sent after this one: it goes on with the same region
 
 	// What came of it.
+	seen bool // by hooks
 	err  error
 	x    exchange
 	resp pb.MultiResponse
@@ -33,6 +34,14 @@ type part struct {
 	route *route.Route
 	items []int
 	group bool
+}
+
+func (c *chunk) entries() int {
+	n := 0
+	for i := range c.parts {
+		n += len(c.parts[i].items)
+	}
+	return n
 }
 
 // request builds the message; cells follow in the order of the actions.

@@ -44,13 +44,22 @@ type op struct {
 	}
 	busy *health.Server // who gave the last busy answer
 
-	name, method string
-	table        string
+	name  string
+	table meta.TableName
+	// tried says that the last failure is that of a request, not of what has to
+	// happen before one.
+	tried bool
 	// waited says that the operation has done more than compute since it began.
 	waited bool
 	// stay says that the target is fixed: a server that is down is an error at
 	// once, since there is nobody else to wait for.
 	stay bool
+
+	// seen is the operation as hooks see it; nil if nobody looks.
+	seen     *Operation
+	internal bool // the Core's own work
+	entries  int  // of a batch
+	failed   int  // of them
 
 	slow       context.Context
 	slowCancel context.CancelFunc
@@ -59,8 +68,11 @@ type op struct {
 
 func (o *op) start(c *Core, ctx context.Context, cfg retry.Config) {
 	o.core, o.ctx = c, ctx
-	o.name = cfg.Op
+	o.name, o.table = cfg.Op, cfg.Table
 	o.at.Idempotency = cfg.Idempotency
+	if c.hooks != nil && len(c.hooks.operations) > 0 {
+		ctx = o.observe(&cfg)
+	}
 	if _, ok := ctx.Deadline(); !ok && cfg.Timeout == 0 {
 		cfg.Timeout = c.cfg.OperationTimeout
 	}
@@ -71,8 +83,28 @@ func (o *op) start(c *Core, ctx context.Context, cfg retry.Config) {
 	o.budget.Start(ctx, cfg)
 }
 
-// end frees what the slow path made.
-func (o *op) end() {
+// observe tells the hooks that the operation begins.
+func (o *op) observe(cfg *retry.Config) context.Context {
+	o.seen = &Operation{
+		Name: cfg.Op, Table: cfg.Table, Row: cfg.Row, Items: max(o.entries, 1), Internal: o.internal,
+		Start: time.Now(), Timeout: cfg.Timeout,
+	}
+	if d, ok := o.ctx.Deadline(); ok {
+		o.seen.Timeout = d.Sub(o.seen.Start)
+	} else if o.seen.Timeout == 0 {
+		o.seen.Timeout = o.core.cfg.OperationTimeout
+	}
+	o.ctx = o.core.hooks.begin(o.ctx, *o.seen)
+	return o.ctx
+}
+
+// end tells the hooks and frees what the slow path made.
+func (o *op) end(err error) {
+	if o.seen != nil {
+		o.core.hooks.ended(o.ctx, *o.seen, OperationResult{
+			Took: time.Since(o.seen.Start), Attempts: o.budget.Attempts(), Failed: o.failed, Err: err,
+		})
+	}
 	if o.slow != nil {
 		o.slowStop()
 		o.slowCancel()
@@ -103,14 +135,21 @@ func (o *op) locate(table meta.TableName, row []byte, before bool) error {
 		o.route = cache.Lookup(table, row)
 	}
 	if o.route == nil {
-		o.srv, o.conn, o.sent = nil, nil, false
+		o.srv, o.conn, o.sent, o.tried = nil, nil, false, false
 		o.waited = true
 		o.budget.Enter(retry.Locating)
+		var began time.Time
+		if o.core.hooks != nil {
+			began = time.Now()
+		}
 		var err error
 		if before {
 			o.route, err = cache.LocateBefore(o.waiting(), table, row)
 		} else {
 			o.route, err = cache.Locate(o.waiting(), table, row)
+		}
+		if o.core.hooks != nil {
+			o.core.lookedUp(o.ctx, Lookup{Op: o.name, Table: table, Row: row, Rows: 1, Start: began, Err: err}, o.route)
 		}
 		if err != nil {
 			return err
@@ -138,7 +177,7 @@ func (e endError) Unwrap() error { return e.error }
 // send makes one attempt on o.srv: pay what is owed, fail fast if the server
 // is down, take a connection and a place in the server's line, send, wait.
 func (o *op) send(q *request) ([]byte, error) {
-	o.sent, o.conn = false, nil
+	o.sent, o.conn, o.tried = false, nil, false
 	srv := o.srv
 	if o.owed.srv != nil {
 		owed := o.owed
@@ -180,6 +219,11 @@ func (o *op) send(q *request) ([]byte, error) {
 		// early; the others do.
 		limit = o.core.cfg.RPCTimeout
 	}
+	o.tried = true
+	var seen *observing
+	if h := o.core.hooks; h != nil {
+		seen = h.observe(o.ctx, o.describe(began, o.budget.AttemptTimeoutFrom(began, limit)), q)
+	}
 	var x exchange
 	x.began = began
 	err = o.core.exchange(o.ctx, nil, srv, cn, q, o.budget.AttemptTimeoutFrom(began, limit), &x)
@@ -189,8 +233,8 @@ func (o *op) send(q *request) ([]byte, error) {
 		err = o.core.exchange(o.ctx, o.waiting(), srv, cn, q, o.budget.AttemptTimeoutFrom(x.began, limit), &x)
 	}
 	o.conn, o.sent = cn, x.sent
-	if o.core.cfg.Observer != nil && x.tried {
-		o.observe(&x, err)
+	if seen != nil {
+		seen.end(o.core.hooks, &x, err, o.at)
 	}
 	return x.cells, err
 }
@@ -268,6 +312,16 @@ func (o *op) judge(err error) retry.Decision {
 		o.at.Unknown++
 	}
 	o.budget.Failed(err, d)
+	if h := o.core.hooks; h != nil && !o.tried {
+		f := Failure{Op: o.name, Table: o.table, Attempts: o.budget.Attempts(), At: time.Now(), Err: err, Decision: decisionOf(d)}
+		if o.route != nil {
+			f.Region = o.route.Encoded()
+		}
+		if o.srv != nil {
+			f.Server = o.srv.Name()
+		}
+		h.failure(o.ctx, f)
+	}
 	return d
 }
 
@@ -288,8 +342,8 @@ func (o *op) pause(c retry.Class, hint time.Duration, ready <-chan struct{}) err
 	}
 	began := time.Now()
 	err := o.budget.WaitFor(o.waiting(), c, wait, ready)
-	if o.core.cfg.Observer != nil {
-		o.core.cfg.Observer.Wait(WaitEvent{Op: o.name, Class: c.String(), Start: began, Took: time.Since(began), Err: o.budget.LastCause()})
+	if o.core.hooks != nil {
+		o.core.hooks.waited(o.ctx, Wait{Op: o.name, Table: o.table, Class: c.String(), Start: began, Planned: wait, Took: time.Since(began), Err: o.budget.LastCause()})
 	}
 	return err
 }
@@ -314,23 +368,28 @@ func (e *closedError) Error() string {
 }
 func (e *closedError) Unwrap() []error { return []error{ErrClosed, e.err} }
 
-func (o *op) observe(x *exchange, err error) {
-	e := AttemptEvent{
-		Op: o.name, Method: o.method, Table: o.table, Server: peerOf(o.srv).name,
-		Attempt: o.budget.Attempts(), Start: x.began, Took: x.took, Sent: x.sent, Err: err,
+// describe is the attempt as hooks see it.
+func (o *op) describe(began time.Time, timeout time.Duration) Attempt {
+	a := Attempt{
+		Op: o.name, Table: o.table, Server: o.srv.Name(), Number: o.budget.Attempts(), Items: 1,
+		Start: began, Timeout: timeout,
 	}
 	if o.route != nil {
-		e.Region = o.route.Encoded()
+		a.Region, a.Regions = o.route.Encoded(), 1
 	}
-	if err != nil {
-		at := o.at
-		if !o.sent {
-			at.Idempotency = retry.Safe
+	return a
+}
+
+// lookedUp tells the hooks what a lookup found.
+func (c *Core) lookedUp(ctx context.Context, l Lookup, r *route.Route) {
+	l.Took = time.Since(l.Start)
+	if l.Err == nil && r != nil {
+		l.Region = r.Encoded()
+		if s := r.Server(); s != nil {
+			l.Server = s.Name()
 		}
-		d := retry.Classify(err, at)
-		e.Decision = d.Rule + ": " + d.Action()
 	}
-	o.core.cfg.Observer.Attempt(e)
+	c.hooks.lookedUp(ctx, l)
 }
 
 // feedRoute corrects the cache: only what the failure proves, about exactly the
@@ -338,24 +397,45 @@ func (o *op) observe(x *exchange, err error) {
 func (c *Core) feedRoute(r *route.Route, err error, d retry.Decision) (hinted bool) {
 	switch d.Route {
 	case retry.Reject:
-		c.routes.Rejected(r)
+		c.rejected(r, err)
 	case retry.Replace:
 		remote, ok := errors.AsType[*wire.RemoteError](err)
 		if !ok || remote.Moved == nil {
-			c.routes.Rejected(r)
+			c.rejected(r, err)
 			return false
 		}
 		to := remote.Moved
 		name := meta.ServerName{Host: to.Host, Port: to.Port, StartCode: to.StartCode}
 		if c.routes.Moved(r, name, to.SeqNum) == nil {
-			c.routes.Rejected(r)
+			c.rejected(r, err)
 			return false
 		}
+		c.routeChanged(RouteMoved, r, name, err)
 		return true
 	case retry.Recheck:
 		c.routes.Recheck(r)
+		c.routeChanged(RouteRechecked, r, meta.ServerName{}, err)
 	case retry.DropTable:
 		c.routes.InvalidateTable(r.Table())
+		if c.hooks != nil {
+			c.hooks.routeChanged(RouteEvent{Change: TableForgotten, Table: r.Table(), Cause: err})
+		}
 	}
 	return false
+}
+
+func (c *Core) rejected(r *route.Route, err error) {
+	c.routes.Rejected(r)
+	c.routeChanged(RouteRejected, r, meta.ServerName{}, err)
+}
+
+func (c *Core) routeChanged(what RouteChange, r *route.Route, to meta.ServerName, err error) {
+	if c.hooks == nil {
+		return
+	}
+	e := RouteEvent{Change: what, Table: r.Table(), Region: r.Encoded(), To: to, Cause: err}
+	if s := r.Server(); s != nil {
+		e.From = s.Name()
+	}
+	c.hooks.routeChanged(e)
 }

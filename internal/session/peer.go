@@ -67,6 +67,7 @@ type conn struct {
 	peer    *peer
 	slot    *slot
 	service string
+	since   time.Time     // it was dialed
 	poke    chan struct{} // capacity 1: look now whether the server is silent
 }
 
@@ -158,11 +159,15 @@ func (p *peer) dial(ctx context.Context, s *slot, service string) (*conn, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.core.cfg.ConnectTimeout)
 	defer cancel()
+	began := time.Now()
 	rc, err := rpc.Dial(ctx, p.core.rpcConfig(p.srv.Addr(), service))
+	if p.core.hooks != nil {
+		p.core.hooks.dialed(Conn{Server: p.srv.Name(), Addr: p.srv.Addr(), Service: service, Start: began, Took: time.Since(began), Err: err})
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: rc, peer: p, slot: s, service: service, poke: make(chan struct{}, 1)}
+	c := &conn{Conn: rc, peer: p, slot: s, service: service, since: began, poke: make(chan struct{}, 1)}
 	p.mu.Lock()
 	if closed = p.closed; !closed {
 		p.all[c] = true
@@ -170,6 +175,9 @@ func (p *peer) dial(ctx context.Context, s *slot, service string) (*conn, error)
 	p.mu.Unlock()
 	if closed || !p.core.spawn(c.watch) {
 		rc.Close()
+		if p.core.hooks != nil {
+			p.core.hooks.hungUp(Conn{Server: p.srv.Name(), Addr: rc.Addr(), Service: service, Start: began, Took: time.Since(began), Err: rc.Err()})
+		}
 		if closed {
 			return nil, p.srv.Err()
 		}
@@ -182,13 +190,20 @@ func (p *peer) dial(ctx context.Context, s *slot, service string) (*conn, error)
 // (refused, no route, no such host, not HBase) is hard evidence.
 func (p *peer) dialFailed(err error) {
 	switch {
-	case errors.Is(err, rpc.ErrConnectTimeout), errors.Is(err, context.DeadlineExceeded):
+	case silence(err):
 		p.srv.Silent(err)
 		return
 	case errors.Is(err, health.ErrServerDown):
 		return // the incarnation is over
 	}
 	p.srv.Refused(err)
+}
+
+// silence says whether the evidence against a server is that it says nothing,
+// which proves nothing about its regions.
+func silence(err error) bool {
+	_, silent := errors.AsType[*SilentError](err)
+	return silent || errors.Is(err, rpc.ErrConnectTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // interrupt gives up the calls that may be repeated.
@@ -269,6 +284,11 @@ func (c *conn) watch() {
 		c.peer.mu.Lock()
 		delete(c.peer.all, c)
 		c.peer.mu.Unlock()
+		if h := c.peer.core.hooks; h != nil {
+			h.hungUp(Conn{
+				Server: c.peer.srv.Name(), Addr: c.Addr(), Service: c.service, Start: c.since, Took: time.Since(c.since), Err: c.Err(),
+			})
+		}
 	}()
 	cfg := &c.peer.core.cfg
 	tick := max(cfg.PingAfter/2, time.Millisecond)

@@ -13,11 +13,10 @@ const systemPriority = 200
 
 // CallRegion performs one operation on the region that holds the call's row.
 // The error is a *retry.Error with the whole story.
-func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (Answer, error) {
+func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (_ Answer, err error) {
 	var o op
 	o.start(c, ctx, call.config())
-	defer o.end()
-	o.method, o.table = call.Method, call.Table.Qualifier
+	defer func() { o.end(err) }()
 	q := call.request()
 	for {
 		var cells []byte
@@ -39,11 +38,11 @@ func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (Answer, error)
 // Routes and health learn of a failure as in CallRegion. The error is an
 // *AttemptError, so that the caller (a scanner) can decide what to do next.
 // The context's deadline bounds the attempt if Timeout is 0.
-func (c *Core) CallRoute(ctx context.Context, r *route.Route, call *RegionCall) (Answer, error) {
+func (c *Core) CallRoute(ctx context.Context, r *route.Route, call *RegionCall) (_ Answer, err error) {
 	var o op
+	o.internal = call.internal
 	o.start(c, ctx, call.config())
-	defer o.end()
-	o.method, o.table = call.Method, call.Table.Qualifier
+	defer func() { o.end(err) }()
 	o.route, o.srv = r, r.Server()
 	if o.srv == nil {
 		return Answer{}, &AttemptError{Decision: retry.Decision{Route: retry.Reject, Wait: retry.Relocate, Retriable: true}, Err: errNoServer}
