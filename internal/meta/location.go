@@ -67,6 +67,25 @@ const maxReplicas = 64
 // read gives an error. Keys alias the cells.
 func ParseLocation(row []cells.Cell) (loc Location, ok bool, err error) {
 	loc.SeqNum = NoSeqNum
+	ok, err = loc.parse(row)
+	return loc, ok && err == nil, err
+}
+
+// LocationOf reads what the cells of a row say of a region that is known by
+// other means: HBase 1.x does not write the region info again when a region
+// opens, so that a row's newest cells may come without it. It is false if the
+// server's address cannot be read.
+func LocationOf(row []cells.Cell, region Region) (Location, bool) {
+	loc := Location{SeqNum: NoSeqNum}
+	if _, err := loc.parse(row); err != nil {
+		return loc, false
+	}
+	loc.Region = region
+	return loc, true
+}
+
+// parse reads the columns, and says whether the region's own is among them.
+func (loc *Location) parse(row []cells.Cell) (ok bool, err error) {
 	var address string
 	var code uint64
 	var replicas replicaColumns
@@ -79,7 +98,7 @@ func ParseLocation(row []cells.Cell) (loc Location, ok bool, err error) {
 		case QualifierRegionInfo:
 			loc.Region, err = UnmarshalRegion(c.Value)
 			if err != nil {
-				return loc, false, fmt.Errorf("meta row %s: %w", cells.QuoteShort(c.Row, 200), err)
+				return false, fmt.Errorf("meta row %s: %w", cells.QuoteShort(c.Row, 200), err)
 			}
 			ok = true
 		case QualifierServer:
@@ -98,17 +117,15 @@ func ParseLocation(row []cells.Cell) (loc Location, ok bool, err error) {
 			}
 		}
 	}
-	if ok {
-		loc.Replicas = replicas.locations()
-	}
-	if ok && address != "" && code != 0 {
-		host, port, perr := ParseAddress(address)
-		if perr != nil {
-			return loc, false, perr
+	loc.Replicas = replicas.locations()
+	if address != "" && code != 0 {
+		host, port, err := ParseAddress(address)
+		if err != nil {
+			return false, err
 		}
 		loc.Server = ServerName{host, port, code}
 	}
-	return loc, ok, nil
+	return ok, nil
 }
 
 // replicaColumns gathers the columns of a row's secondary replicas.

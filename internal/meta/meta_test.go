@@ -217,3 +217,29 @@ func TestParseReplicas(t *testing.T) {
 		t.Errorf("%d replicas, want the bound %d", len(loc.Replicas), maxReplicas)
 	}
 }
+
+func FuzzParseRegionName(f *testing.F) {
+	for _, r := range []Region{
+		{Table: TableName{"default", "t1"}, ID: 1700000000000},
+		{Table: TableName{"ns", "t1"}, ID: 17, Start: []byte("a,b_c.\x00,"), Replica: 0x1a},
+		MetaRegion,
+	} {
+		name := r.Name()
+		got, ok := ParseRegionName(name)
+		if !ok || got.Table != r.Table || got.ID != r.ID || string(got.Start) != string(r.Start) || got.Replica != r.Replica {
+			f.Errorf("%q: got %+v, %t; want %+v", name, got, ok, r)
+		}
+		f.Add(name)
+	}
+	f.Add([]byte("t,,1."))
+	f.Fuzz(func(t *testing.T, name []byte) {
+		r, ok := ParseRegionName(name)
+		if !ok || r.Table == MetaTable {
+			return
+		}
+		again, ok := ParseRegionName(r.Name())
+		if !ok || again.Table != r.Table || again.ID != r.ID || string(again.Start) != string(r.Start) || again.Replica != r.Replica {
+			t.Errorf("%q gives %+v, whose name gives %+v", name, r, again)
+		}
+	})
+}

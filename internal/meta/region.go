@@ -99,6 +99,40 @@ func EncodedNameOf(name []byte) (string, bool) {
 	return "", false
 }
 
+// ParseRegionName takes a full region name apart. It does not tell the region's
+// end, and the digest is not checked.
+func ParseRegionName(name []byte) (Region, bool) {
+	if bytes.HasPrefix(name, []byte("hbase:meta,")) {
+		return MetaRegion, string(name) == MetaRegionName
+	}
+	n := len(name)
+	if n < 34 || name[n-1] != '.' || name[n-34] != '.' {
+		return Region{}, false
+	}
+	name = name[:n-34]
+	i, j := bytes.IndexByte(name, ','), bytes.LastIndexByte(name, ',')
+	if i < 0 || j == i {
+		return Region{}, false
+	}
+	r := Region{Start: name[i+1 : j : j]}
+	id := string(name[j+1:])
+	if k := bytes.IndexByte(name[j+1:], '_'); k >= 0 {
+		replica, err := strconv.ParseUint(id[k+1:], 16, 16)
+		if err != nil || len(id)-k != 5 {
+			return Region{}, false
+		}
+		r.Replica, id = int32(replica), id[:k]
+	}
+	var err error
+	if r.Table, err = ParseTableName(string(name[:i])); err != nil {
+		return Region{}, false
+	}
+	if r.ID, err = strconv.ParseUint(id, 10, 64); err != nil {
+		return Region{}, false
+	}
+	return r, true
+}
+
 // ErrBadRegionInfo is wrapped by errors about region info bytes that cannot be
 // read.
 var ErrBadRegionInfo = errors.New("malformed region info")

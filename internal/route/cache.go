@@ -38,6 +38,11 @@ type Config struct {
 	// GateWaiters bounds the callers waiting for one region in transition:
 	// default 4096. Beyond it they get ErrRegionUnavailable at once.
 	GateWaiters int
+	// WatchInterval, if positive and Source is a ChangeSource, is how often
+	// hbase:meta is asked what has changed, so that routes are replaced before
+	// callers meet a region's old server. Default: never. It is kept to while
+	// meta is well, and while a poll takes less than a third of it.
+	WatchInterval time.Duration
 	// IdleTime is how long a route may stay unused: default 10 min.
 	IdleTime time.Duration
 	// MaxRoutes bounds the routes kept: default 4 million (about 480 MB).
@@ -90,6 +95,8 @@ type Cache struct {
 	now    atomic.Uint32                             // coarse clock: seconds since began
 	routes atomic.Int64
 	stats  counters
+
+	watcher *watcher // nil unless asked for
 
 	mu      sync.Mutex
 	closed  bool
@@ -164,6 +171,11 @@ func New(cfg Config) *Cache {
 	c.now.Store(1)
 	c.wg.Add(1)
 	go c.janitor()
+	if source, ok := cfg.Source.(ChangeSource); ok && cfg.WatchInterval > 0 {
+		c.watcher = &watcher{cache: c, source: source, interval: cfg.WatchInterval}
+		c.wg.Add(1)
+		go c.watcher.watch()
+	}
 	return c
 }
 

@@ -17,6 +17,7 @@ type counters struct {
 	misses, scans, gets, registry     atomic.Int64
 	readErrors, holes, notFound       atomic.Int64
 	rejected, hints, planned, evicted atomic.Int64
+	watch                             watchCounters
 }
 
 // Stats is what a cache has done, and what it holds.
@@ -41,6 +42,8 @@ type Stats struct {
 	// Reads of hbase:meta under way, and how many are allowed at present.
 	Reads, ReadLimit int
 	Breaker          BreakerState
+	// Watch is about following the changes of hbase:meta.
+	Watch WatchStats
 }
 
 // Stats gives a snapshot.
@@ -51,6 +54,7 @@ func (c *Cache) Stats() Stats {
 		ReadErrors: c.stats.readErrors.Load(), Holes: c.stats.holes.Load(), NotFound: c.stats.notFound.Load(),
 		Rejected: c.stats.rejected.Load(), Hints: c.stats.hints.Load(),
 		Planned: c.stats.planned.Load(), Evicted: c.stats.evicted.Load(),
+		Watch: c.watchStats(),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,9 +1,11 @@
 package route
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,11 +39,69 @@ type fakeMeta struct {
 	locator  func() (meta.ServerName, error)
 	located  atomic.Int64
 	dead     sync.Map // server names that do not answer probes
+
+	skew    atomic.Int64 // of the clock that stamps the cells, ms
+	changes atomic.Int64 // scans of changes
+	// early, if set, ends a scan of changes after so many rows looked at, as a
+	// region server does whose time is up.
+	early atomic.Int64
 }
 
 type metaRow struct {
 	name []byte
 	loc  meta.Location
+	ts   int64
+}
+
+func (f *fakeMeta) stamp() int64 { return time.Now().UnixMilli() + f.skew.Load() }
+
+// ScanChanges gives the rows written since, as the cells of a put of the
+// master: a region that is not open is not said where it was.
+func (f *fakeMeta) ScanChanges(ctx context.Context, scan ChangeScan) (Changes, error) {
+	f.changes.Add(1)
+	var ch Changes
+	if err := f.enter(ctx, &MetaScan{StartRow: scan.StartRow, StopRow: scan.StopRow, Limit: scan.Limit}, nil); err != nil {
+		return ch, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(f.rows, scan.StartRow, func(r metaRow, n []byte) int { return meta.CompareRows(r.name, n) })
+	looked := int64(0)
+	for ; i < len(f.rows) && meta.CompareRows(f.rows[i].name, scan.StopRow) < 0; i++ {
+		r := &f.rows[i]
+		if e := f.early.Load(); ch.Rows == scan.Limit || e > 0 && looked == e {
+			ch.Next = r.name
+			return ch, nil
+		}
+		looked++
+		if r.ts < scan.Since {
+			continue
+		}
+		ch.Rows++
+		ch.Bytes += rowBytes(r)
+		ch.Newest = max(ch.Newest, r.ts)
+		table, _, _ := bytes.Cut(r.name, []byte(","))
+		if scan.Wanted != nil && !scan.Wanted(table) {
+			continue
+		}
+		l := r.loc
+		if l.State != "" && l.State != "OPEN" {
+			l.Server, l.SeqNum = meta.ServerName{}, meta.NoSeqNum
+		}
+		ch.Locations = append(ch.Locations, Change{Location: l})
+	}
+	return ch, nil
+}
+
+// rowBytes is what a row's six cells take in a cell block.
+func rowBytes(r *metaRow) int {
+	cell := func(qualifier string, value int) int {
+		return 4 + 8 + 2 + len(r.name) + 1 + len("info") + len(qualifier) + 8 + 1 + value
+	}
+	address := len(r.loc.Server.Address())
+	return cell("regioninfo", 4+30+len(r.loc.Region.Table.String())+len(r.loc.Region.Start)+len(r.loc.Region.End)) +
+		cell("server", address) + cell("serverstartcode", 8) + cell("seqnumDuringOpen", 8) +
+		cell("state", len(r.loc.State)) + cell("sn", address+14)
 }
 
 func (f *fakeMeta) put(locs ...meta.Location) {
@@ -51,9 +111,9 @@ func (f *fakeMeta) put(locs ...meta.Location) {
 		name := l.Region.Name()
 		i, found := slices.BinarySearchFunc(f.rows, name, func(r metaRow, n []byte) int { return meta.CompareRows(r.name, n) })
 		if found {
-			f.rows[i].loc = l
+			f.rows[i].loc, f.rows[i].ts = l, f.stamp()
 		} else {
-			f.rows = slices.Insert(f.rows, i, metaRow{name, l})
+			f.rows = slices.Insert(f.rows, i, metaRow{name, l, f.stamp()})
 		}
 	}
 }
@@ -74,7 +134,10 @@ func (f *fakeMeta) change(pick func(*meta.Location) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.rows {
-		pick(&f.rows[i].loc)
+		was := f.rows[i].loc
+		if pick(&f.rows[i].loc); !reflect.DeepEqual(was, f.rows[i].loc) {
+			f.rows[i].ts = f.stamp()
+		}
 	}
 }
 
@@ -194,7 +257,7 @@ func (f *fakeMeta) fill(t meta.TableName, n, servers int) {
 	locs := make([]metaRow, n)
 	for i := range n {
 		r := regionOf(t, i, n)
-		locs[i] = metaRow{r.Name(), meta.Location{Region: r, Server: server(1 + i%servers), SeqNum: 10, State: "OPEN"}}
+		locs[i] = metaRow{r.Name(), meta.Location{Region: r, Server: server(1 + i%servers), SeqNum: 10, State: "OPEN"}, f.stamp()}
 	}
 	f.mu.Lock()
 	f.rows = append(f.rows, locs...)

@@ -236,7 +236,7 @@ func TestSplitParentsInAnswers(t *testing.T) {
 		once.Do(func() {
 			p := regionOf(tbl, 9, 10)
 			p.ID += 5
-			f.rows = append(f.rows, metaRow{p.Name(), meta.Location{Region: p, Server: server(7), SeqNum: 1, State: "OPEN"}})
+			f.rows = append(f.rows, metaRow{p.Name(), meta.Location{Region: p, Server: server(7), SeqNum: 1, State: "OPEN"}, 0})
 		})
 		return locs
 	}

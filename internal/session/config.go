@@ -45,6 +45,10 @@ type Config struct {
 	// suspected and pinged, and given as long again to answer before it counts
 	// as down: default 2 s.
 	PingAfter time.Duration
+	// ReplicaAfter is how long a read that may be answered by any replica waits
+	// for the primary before others are asked: default 10 ms (HBase:
+	// hbase.client.primaryCallTimeout.get, 10 ms).
+	ReplicaAfter time.Duration
 	// ConnectTimeout bounds one dial including the handshake: default 5 s.
 	ConnectTimeout time.Duration
 	// IdleTimeout closes a connection that has had no call for so long:
@@ -58,6 +62,10 @@ type Config struct {
 	// MaxInFlight bounds the calls in flight to one server: default 4096. More
 	// wait in line; busy answers lower the bound for a while.
 	MaxInFlight int
+
+	// MetaWatch is how often hbase:meta is asked what has changed, so that moves
+	// are known ahead of traffic: default 0, never. See route.Config.
+	MetaWatch time.Duration
 
 	// BatchBytes and BatchActions bound one Multi request: defaults 4 MiB and
 	// 2048. A larger single item goes alone.
@@ -81,6 +89,9 @@ type Config struct {
 	fanout   int
 	settings []registry.Setting
 }
+
+// DefaultReplicaAfter is Config.ReplicaAfter if it is zero.
+const DefaultReplicaAfter = 10 * time.Millisecond
 
 // ErrUnsupported is wrapped by errors about settings that are understood but
 // not done yet.
@@ -142,6 +153,9 @@ func (c *Config) complete() (*registry.Address, error) {
 	num("fanout", &c.fanout, opt.Fanout, registry.DefaultFanout)
 	c.fill("compressor", &c.Compressor, opt.Compressor, "none")
 
+	if c.ReplicaAfter <= 0 {
+		c.ReplicaAfter = DefaultReplicaAfter
+	}
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{}).DialContext
 	}

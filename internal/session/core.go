@@ -27,6 +27,9 @@ type Core struct {
 	master   masterFinder
 	tokens   *retry.Tokens
 	hooks    *Hooks // nil: nobody looks
+	hedges   hedges
+	// Requests to replicas, and answers of theirs that were used.
+	replicaReads, replicaAnswers atomic.Int64
 	// askingSince is when the question to the registry began that is waiting
 	// for its answer, in Unix nanoseconds; 0 if there is none.
 	askingSince atomic.Int64
@@ -93,7 +96,8 @@ func Open(ctx context.Context, cfg Config) (*Core, error) {
 			}
 			return server, err
 		},
-		Why: c.registryTrouble,
+		Why:           c.registryTrouble,
+		WatchInterval: c.cfg.MetaWatch,
 	})
 	return c, nil
 }
