@@ -45,12 +45,18 @@ func (t *Table) Observe() {
 	all := t.All()
 	calls := make([]uint64, len(all))
 	averages := make([]time.Duration, 0, len(all))
+	p95s := make([]int64, 0, len(all))
 	for i, s := range all {
 		if calls[i] = s.digest.refresh(); calls[i] >= digestMin {
 			averages = append(averages, s.Latency())
+			p95s = append(p95s, s.digest.p95.Load())
 		}
 	}
 	slices.Sort(averages)
+	slices.Sort(p95s)
+	if n := len(p95s); n > 0 {
+		t.usual.Store(int64(p95s[(n-1)/2]))
+	}
 	for i, s := range all {
 		s.judge(now, calls[i], averages)
 	}
@@ -89,6 +95,9 @@ func (s *Server) Slow() bool { return s.slow.Load() }
 func (s *Server) Quantiles() (p95, p999 time.Duration) {
 	return time.Duration(s.digest.p95.Load()), time.Duration(s.digest.p999.Load())
 }
+
+// UsualP95 is the median server's, as of the last Observe; 0 if nothing is known.
+func (t *Table) UsualP95() time.Duration { return time.Duration(t.usual.Load()) }
 
 // Shedding says whether the server has turned calls away in the last second.
 func (s *Server) Shedding() bool {

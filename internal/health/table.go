@@ -77,6 +77,7 @@ type Table struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	usual   atomic.Int64 // UsualP95
 	scored  atomic.Int64 // when Observe last did something
 	scoring sync.Mutex   // one Observe at a time
 

@@ -99,6 +99,10 @@ type Call struct {
 	Began time.Time
 	// Yield lets Interrupt end the call.
 	Yield bool
+	// Watched says that the context may be canceled at any moment, and that Do
+	// is to return at once then: a caller who reads its answer itself would
+	// notice a few milliseconds late.
+	Watched bool
 
 	// ResultCells is the answer's cell block, decompressed, in the connection's
 	// codec. It belongs to the caller.
@@ -131,7 +135,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 		Method: call.Method, Param: call.Param, Priority: call.Priority, Cells: call.Cells,
 		Attributes: call.Attributes, Trace: call.Trace,
 	}
-	mayLead := true
+	mayLead := !call.Watched
 	deadline, bounded := ctx.Deadline()
 	left := call.Timeout
 	if bounded {
@@ -143,7 +147,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 		if left <= 0 {
 			return context.DeadlineExceeded
 		}
-		mayLead = left > leadMargin
+		mayLead = mayLead && left > leadMargin
 		req.Timeout = uint32(min(max(left.Milliseconds(), 1), math.MaxInt32))
 	}
 	if len(call.Cells) > 0 {

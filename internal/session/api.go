@@ -64,7 +64,27 @@ type RegionCall struct {
 	// Method.
 	Op string
 
-	internal bool // the Core's own work
+	// Timeline lets the region's other replicas answer, for reads that may be
+	// stale: those are asked one after another if the primary has not answered
+	// within ReplicaAfter (0: Config.ReplicaAfter), or at once if it cannot
+	// answer just now. Param and Result need not care: they are never used by
+	// two goroutines at one time.
+	Timeline     bool
+	ReplicaAfter time.Duration
+	// Replica, if above 0, addresses that replica and no other.
+	Replica int
+	// Hedge sends the request a second time if it takes longer than 95 of 100
+	// calls to its server: to a replica with Timeline, else to the same server
+	// over another connection. Only for reads.
+	Hedge bool
+	// Abandoned, if set, hears of answers that came after another had won. The
+	// losers then are not canceled at once. It runs on a goroutine of its own,
+	// maybe after the call has returned.
+	Abandoned func(answer Answer, result []byte)
+
+	watched  bool        // the context may end at any moment, see rpc.Call
+	trouble  func() bool // see op
+	internal bool        // the Core's own work
 }
 
 // RegionNames remembers the name of the region asked for last, since routes
@@ -89,8 +109,10 @@ func (n *RegionNames) of(r *route.Route) []byte {
 
 // Answer is what a successful call brings besides its Result.
 type Answer struct {
-	// Route is the region that answered.
-	Route *route.Route
+	// Route is the region that answered; Replica is set if it was not its
+	// primary.
+	Route   *route.Route
+	Replica *route.Replica
 	// Cells is the answer's cell block, decompressed, in KeyValueCodec form.
 	// It belongs to the caller.
 	Cells []byte

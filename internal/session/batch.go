@@ -331,7 +331,7 @@ func (b *batch) exchange(c *chunk) event {
 	var seen *observing
 	if c.err = c.srv.Err(); c.err == nil {
 		var cn *conn
-		if cn, c.err = peerOf(c.srv).get(b.slow, q.service); c.err == nil {
+		if cn, c.err = peerOf(c.srv).get(b.slow, q.service, false); c.err == nil {
 			c.x.began = time.Now()
 			if h := b.core.hooks; h != nil {
 				seen = h.observe(b.ctx, b.describe(c, b.budget.AttemptTimeoutFrom(c.x.began, limit)), &q)

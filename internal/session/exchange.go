@@ -24,6 +24,8 @@ type request struct {
 	build           func(region []byte, attempt int) (wire.Marshaler, []byte)
 	names           *RegionNames
 	yield           bool // may be given up when the server falls silent
+	watched         bool // may be canceled at any moment, see rpc.Call
+	spare           bool // goes over the server's second connection
 	trace           *pb.RPCTInfo
 }
 
@@ -59,7 +61,7 @@ func (c *Core) exchange(ctx, waiting context.Context, srv *health.Server, cn *co
 	}
 	call := rpc.Call{
 		Method: q.method, Param: q.param, Cells: q.cells, Result: q.result, Priority: q.priority,
-		Timeout: max(timeout, 1), Began: x.began, Yield: q.yield, Trace: q.trace,
+		Timeout: max(timeout, 1), Began: x.began, Yield: q.yield, Watched: q.watched, Trace: q.trace,
 	}
 	x.tried = true
 	err := cn.Do(ctx, &call)

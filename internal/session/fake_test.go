@@ -49,6 +49,8 @@ type fakeRegion struct {
 	seq   int64
 	moved map[*fakeServer]wire.MovedTo // what former holders say
 	count map[string]int               // applied changes by row
+	// replicas are the secondary ones, by id, and who holds them.
+	replicas map[int]*fakeServer
 	// unassigned regions keep their last server in meta but nobody serves them.
 	unassigned bool
 }
@@ -458,8 +460,36 @@ func cellsOf(list ...cells.Cell) []byte {
 	return b
 }
 
+// replicate puts a replica of the region on a server.
+func (c *fakeCluster) replicate(r *fakeRegion, id int, on *fakeServer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.replicas == nil {
+		r.replicas = map[int]*fakeServer{}
+	}
+	r.replicas[id] = on
+}
+
+// replicaOf finds the region of a replica's name.
+func (c *fakeCluster) replicaOf(name []byte) (*fakeRegion, int) {
+	for _, r := range c.regions {
+		for id := range r.replicas {
+			if x := r.WithReplica(int32(id)); string(x.Name()) == string(name) {
+				return r, id
+			}
+		}
+	}
+	return nil, 0
+}
+
 // hosted finds the region a server is asked for, or HBase's exception.
 func (c *fakeCluster) hosted(s *fakeServer, name, row []byte) (*fakeRegion, *wire.RemoteError) {
+	if r, id := c.replicaOf(name); r != nil {
+		if r.replicas[id] == s {
+			return r, nil
+		}
+		return nil, wire.NewRemoteError(wire.ClassNotServingRegion, string(name)+" is not online on "+s.name.String())
+	}
 	if r := c.byName[string(name)]; r != nil {
 		if r.on == s && !r.unassigned && !r.Split {
 			if row != nil && !r.Contains(row) {
@@ -618,6 +648,14 @@ func (r *fakeRegion) metaCells() []cells.Cell {
 	state := "OPEN"
 	if r.unassigned {
 		state = "OPENING"
+	}
+	for id, on := range r.replicas {
+		suffix := fmt.Sprintf("_%04X", id)
+		list = append(list,
+			cell("seqnumDuringOpen"+suffix, binary.BigEndian.AppendUint64(nil, uint64(r.seq))),
+			cell("server"+suffix, []byte(on.name.Address())),
+			cell("serverstartcode"+suffix, binary.BigEndian.AppendUint64(nil, on.name.StartCode)),
+			cell("state"+suffix, []byte("OPEN")))
 	}
 	return append(list, cell("state", []byte(state)))
 }

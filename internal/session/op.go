@@ -29,11 +29,13 @@ type op struct {
 	budget retry.Budget
 	at     retry.Attempt
 
-	// The last target, and what became of the request.
-	route *route.Route
-	srv   *health.Server
-	conn  *conn
-	sent  bool
+	// The last target, and what became of the request. replica is set if the
+	// target is not the region's primary; route is nil then.
+	route   *route.Route
+	replica *route.Replica
+	srv     *health.Server
+	conn    *conn
+	sent    bool
 
 	// owed is a wait that one server has asked for: paid only if the next
 	// attempt goes to that server again.
@@ -54,6 +56,9 @@ type op struct {
 	// stay says that the target is fixed: a server that is down is an error at
 	// once, since there is nobody else to wait for.
 	stay bool
+	// trouble, if set, hears of everything that keeps the operation from being
+	// answered by its first attempt; false ends the operation.
+	trouble func() bool
 
 	// seen is the operation as hooks see it; nil if nobody looks.
 	seen     *Operation
@@ -137,6 +142,9 @@ func (o *op) locate(table meta.TableName, row []byte, before bool) error {
 	if o.route == nil {
 		o.srv, o.conn, o.sent, o.tried = nil, nil, false, false
 		o.waited = true
+		if o.trouble != nil {
+			o.trouble()
+		}
 		o.budget.Enter(retry.Locating)
 		var began time.Time
 		if o.core.hooks != nil {
@@ -198,14 +206,20 @@ func (o *op) send(q *request) ([]byte, error) {
 		return nil, endError{err}
 	}
 	cn := p.client.conn.Load()
-	if q.service != ClientService || cn == nil || cn.Err() != nil {
-		if cn, err = p.get(o.waiting(), q.service); err != nil {
+	if q.service != ClientService || q.spare || cn == nil || cn.Err() != nil {
+		if cn, err = p.get(o.waiting(), q.service, q.spare); err != nil {
 			return nil, err
 		}
 		began = time.Now()
 	}
 	if q.build != nil {
-		q.param, q.cells = q.build(q.names.of(o.route), o.budget.Attempts())
+		name := []byte(nil)
+		if o.replica != nil {
+			name = o.replica.Name()
+		} else {
+			name = q.names.of(o.route)
+		}
+		q.param, q.cells = q.build(name, o.budget.Attempts())
 	}
 	if o.budget.Attempts() > 1 {
 		if r, ok := q.result.(interface{ Reset() }); ok {
@@ -246,7 +260,7 @@ func (o *op) next(err error) error {
 		return o.over(end.error)
 	}
 	d := o.judge(err)
-	if o.ctx.Err() != nil || !d.Retriable || o.core.ctx.Err() != nil {
+	if o.ctx.Err() != nil || !d.Retriable || o.core.ctx.Err() != nil || o.trouble != nil && !o.trouble() {
 		return o.over(o.budget.Fail(o.ctx, d))
 	}
 	if o.stay && (d.Server == retry.MarkDown || d.Wait == retry.ServerDown) {
@@ -300,6 +314,16 @@ func (o *op) judge(err error) retry.Decision {
 			o.at.Hints++
 		}
 		o.budget.OnRegion(o.route.Encoded())
+	}
+	if o.replica != nil {
+		o.budget.OnRegion(o.replica.Encoded())
+		if d.Route == retry.Reject || d.Route == retry.Replace || d.Server == retry.MarkDown || d.Wait == retry.ServerDown {
+			// Nothing else would find out that it has gone elsewhere.
+			o.core.routes.ReplicaRejected(*o.replica)
+		}
+	}
+	if o.ctx.Err() != nil && o.conn != nil && o.sent {
+		o.conn.look() // given up, perhaps because the server is silent
 	}
 	if o.srv != nil {
 		o.core.feedServer(o.srv, o.conn, o.sent, err, d)
@@ -374,7 +398,10 @@ func (o *op) describe(began time.Time, timeout time.Duration) Attempt {
 		Op: o.name, Table: o.table, Server: o.srv.Name(), Number: o.budget.Attempts(), Items: 1,
 		Start: began, Timeout: timeout,
 	}
-	if o.route != nil {
+	switch {
+	case o.replica != nil:
+		a.Region, a.Regions = o.replica.Encoded(), 1
+	case o.route != nil:
 		a.Region, a.Regions = o.route.Encoded(), 1
 	}
 	return a

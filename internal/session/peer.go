@@ -98,8 +98,12 @@ func (p *peer) slotFor(service string) *slot {
 }
 
 // get gives the connection for the service, dialing if there is none.
-func (p *peer) get(ctx context.Context, service string) (*conn, error) {
+// spare asks for a second one beside the one that all others use.
+func (p *peer) get(ctx context.Context, service string, spare bool) (*conn, error) {
 	s := p.slotFor(service)
+	if spare {
+		s = &p.spare
+	}
 	if c := s.conn.Load(); c != nil && c.Err() == nil {
 		return c, nil
 	}

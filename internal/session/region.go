@@ -14,9 +14,16 @@ const systemPriority = 200
 // CallRegion performs one operation on the region that holds the call's row.
 // The error is a *retry.Error with the whole story.
 func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (_ Answer, err error) {
+	switch {
+	case call.Replica > 0:
+		return c.callPinned(ctx, call)
+	case call.Timeline, call.Hedge:
+		return c.callSpread(ctx, call)
+	}
 	var o op
 	o.start(c, ctx, call.config())
 	defer func() { o.end(err) }()
+	o.trouble = call.trouble
 	q := call.request()
 	for {
 		var cells []byte
@@ -26,6 +33,7 @@ func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (_ Answer, err 
 		}
 		if err == nil {
 			o.budget.Succeeded()
+			c.hedges.succeeded()
 			return Answer{Route: o.route, Cells: cells, Attempts: o.budget.Attempts()}, nil
 		}
 		if err = o.next(err); err != nil {
@@ -38,29 +46,49 @@ func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (_ Answer, err 
 // Routes and health learn of a failure as in CallRegion. The error is an
 // *AttemptError, so that the caller (a scanner) can decide what to do next.
 // The context's deadline bounds the attempt if Timeout is 0.
-func (c *Core) CallRoute(ctx context.Context, r *route.Route, call *RegionCall) (_ Answer, err error) {
+func (c *Core) CallRoute(ctx context.Context, r *route.Route, call *RegionCall) (Answer, error) {
+	return c.CallReplica(ctx, r, nil, call)
+}
+
+// CallReplica is CallRoute on a replica of the region, if it is not nil.
+func (c *Core) CallReplica(ctx context.Context, r *route.Route, replica *route.Replica, call *RegionCall) (Answer, error) {
+	a, d, err := c.attempt(ctx, r, replica, false, call)
+	if err != nil {
+		return a, &AttemptError{Decision: d, Err: err}
+	}
+	return a, nil
+}
+
+// attempt is one attempt on the primary of r, perhaps over the spare
+// connection, or on a replica.
+func (c *Core) attempt(ctx context.Context, r *route.Route, replica *route.Replica, spare bool, call *RegionCall) (_ Answer, _ retry.Decision, err error) {
 	var o op
 	o.internal = call.internal
 	o.start(c, ctx, call.config())
 	defer func() { o.end(err) }()
-	o.route, o.srv = r, r.Server()
+	if replica != nil {
+		o.replica, o.srv = replica, replica.Server
+	} else {
+		o.route, o.srv = r, r.Server()
+	}
 	if o.srv == nil {
-		return Answer{}, &AttemptError{Decision: retry.Decision{Route: retry.Reject, Wait: retry.Relocate, Retriable: true}, Err: errNoServer}
+		return Answer{}, retry.Decision{Route: retry.Reject, Wait: retry.Relocate, Retriable: true}, errNoServer
 	}
 	q := call.request()
+	q.spare = spare
 	cells, err := o.send(&q)
 	if err == nil {
 		o.budget.Succeeded()
-		return Answer{Route: r, Cells: cells, Attempts: 1}, nil
+		return Answer{Route: r, Replica: replica, Cells: cells, Attempts: 1}, retry.Decision{}, nil
 	}
 	if end, ok := err.(endError); ok {
-		return Answer{}, &AttemptError{Decision: retry.Decision{}, Err: o.over(end.error)}
+		return Answer{}, retry.Decision{}, o.over(end.error)
 	}
 	d := o.judge(err)
-	if d.Wait == retry.ServerDown {
+	if d.Wait == retry.ServerDown && replica == nil {
 		c.scout(o.srv, r)
 	}
-	return Answer{Attempts: o.budget.Attempts()}, &AttemptError{Decision: d, Err: o.over(err)}
+	return Answer{Attempts: o.budget.Attempts()}, d, o.over(err)
 }
 
 func (call *RegionCall) config() retry.Config {
@@ -74,7 +102,7 @@ func (call *RegionCall) config() retry.Config {
 func (call *RegionCall) request() request {
 	q := request{
 		service: call.Service, method: call.Method, priority: call.Priority, timeout: call.Timeout,
-		result: call.Result, build: call.Param, names: call.Names,
+		result: call.Result, build: call.Param, names: call.Names, watched: call.watched,
 	}
 	if q.service == "" {
 		q.service = ClientService
