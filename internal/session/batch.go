@@ -321,7 +321,7 @@ func (b *batch) sendAll(ready []int, routes []*route.Route) {
 func (b *batch) exchange(c *chunk) event {
 	param, block := c.request(b.items, b.core.nonceGroup)
 	q := request{service: ClientService, method: "Multi", param: param, cells: block, result: &c.resp, yield: !c.unsafe}
-	limit := b.core.cfg.RPCTimeout
+	limit := attemptLimit(b.core.cfg.RPCTimeout, b.budget.Timeout(), b.state[c.parts[0].items[0]].attempts)
 	if c.unsafe {
 		limit = 0
 	}

@@ -60,6 +60,8 @@ type op struct {
 	// answered by its first attempt; false ends the operation.
 	trouble func() bool
 
+	single   bool // one attempt is all
+	timeouts int  // attempts that took as long as they might
 	// seen is the operation as hooks see it; nil if nobody looks.
 	seen     *Operation
 	internal bool // the Core's own work
@@ -231,7 +233,7 @@ func (o *op) send(q *request) ([]byte, error) {
 	if limit == 0 && q.yield {
 		// A request that must not be repeated gains nothing from giving up
 		// early; the others do.
-		limit = o.core.cfg.RPCTimeout
+		limit = o.limit()
 	}
 	o.tried = true
 	var seen *observing
@@ -332,8 +334,11 @@ func (o *op) judge(err error) retry.Decision {
 	if d.Server == retry.Overloaded {
 		o.busy, o.at.Busy = o.srv, at.Busy+1
 	}
-	if d.Rule == retry.RuleUnknownClass {
+	switch d.Rule {
+	case retry.RuleUnknownClass:
 		o.at.Unknown++
+	case retry.RuleTimeout:
+		o.timeouts++
 	}
 	o.budget.Failed(err, d)
 	if h := o.core.hooks; h != nil && !o.tried {
