@@ -37,6 +37,8 @@ type Config struct {
 	ProcedureTimeout time.Duration
 	// OperationTimeout bounds the others.
 	OperationTimeout time.Duration
+	// Rows reads system tables that have no call of their own (hbase:quota).
+	Rows RowReader
 }
 
 // Admin administers a cluster. Stateless, safe for concurrent use.
@@ -44,6 +46,8 @@ type Admin struct {
 	core     Core
 	cfg      Config
 	progress func(Progress)
+	// detached, if set, is told of submitted procedures instead of waiting.
+	detached func(procID uint64)
 }
 
 // New is for package hbase; use its Client.Admin.
@@ -76,6 +80,28 @@ func (a *Admin) OnProgress(f func(Progress)) *Admin {
 	b := *a
 	b.progress = f
 	return &b
+}
+
+// Detached gives an Admin whose procedures are only submitted: a call returns
+// as soon as the master has taken it, after submitted was told the procedure's
+// id, and its outcome is learned with [Admin.Await] (this is what the methods
+// of Java's Admin do that end in Async). submitted runs on the caller's
+// goroutine. Calls that HBase does otherwise (snapshots up to 2.5, moves) are
+// not touched by it, or return at once without an id.
+func (a *Admin) Detached(submitted func(procID uint64)) *Admin {
+	b := *a
+	b.detached = submitted
+	return &b
+}
+
+// Await waits for a procedure and gives its result, if it has one. One the
+// master does not know is taken for one that ended long ago.
+func (a *Admin) Await(ctx context.Context, procID uint64) ([]byte, error) {
+	ctx, cancel := bound(ctx, a.cfg.ProcedureTimeout)
+	defer cancel()
+	b := *a
+	b.detached = nil
+	return b.wait(ctx, "await", "procedure "+strconv.FormatUint(procID, 10), procID)
 }
 
 // bound gives a context that ends in d, or with ctx.

@@ -29,7 +29,30 @@ type ClusterStatus struct {
 	// Tables counts the regions of each table by state (HBase 2.2+), sorted by
 	// name.
 	Tables []TableRegions
+	// Coprocessors are the master's.
+	Coprocessors []string
+	// Tasks are what the master is at, HBase 2.5 and later.
+	Tasks []ServerTask
 }
+
+// StatusPart is a part of the cluster's state that can be asked for.
+type StatusPart uint8
+
+// The parts. StatusLive is the large one.
+const (
+	StatusVersion      = StatusPart(pb.Option_HBASE_VERSION)
+	StatusClusterID    = StatusPart(pb.Option_CLUSTER_ID)
+	StatusLive         = StatusPart(pb.Option_LIVE_SERVERS)
+	StatusDead         = StatusPart(pb.Option_DEAD_SERVERS)
+	StatusMaster       = StatusPart(pb.Option_MASTER)
+	StatusBackups      = StatusPart(pb.Option_BACKUP_MASTERS)
+	StatusCoprocessors = StatusPart(pb.Option_MASTER_COPROCESSORS)
+	StatusInTransition = StatusPart(pb.Option_REGIONS_IN_TRANSITION)
+	StatusBalancer     = StatusPart(pb.Option_BALANCER_ON)
+	StatusInfoPort     = StatusPart(pb.Option_MASTER_INFO_PORT)
+	StatusTables       = StatusPart(pb.Option_TABLE_TO_REGIONS_COUNT)
+	StatusTasks        = StatusPart(pb.Option_TASKS)
+)
 
 // ServerStatus is a live region server and its load.
 type ServerStatus struct {
@@ -40,6 +63,53 @@ type ServerStatus struct {
 	InfoPort                uint32
 	Reported                time.Time
 	Regions                 []RegionLoad
+	Coprocessors            []string
+	// Tasks are what its task monitor shows, HBase 2.5 and later.
+	Tasks []ServerTask
+	// ReplicationSources ship its logs to peers; ReplicationSink, nil if it has
+	// none, applies what peers send.
+	ReplicationSources []ReplicationSource
+	ReplicationSink    *ReplicationSink
+	// Users counts requests by user and client, HBase 2.3 and later.
+	Users []UserLoad
+}
+
+// ServerTask is something a server is at, or was at lately.
+type ServerTask struct {
+	Description, Status string
+	// State is RUNNING, WAITING, COMPLETE or ABORTED.
+	State string
+	// Ended is zero while it runs.
+	Started, Ended time.Time
+}
+
+// ReplicationSource is a queue of logs to be shipped to a peer cluster.
+type ReplicationSource struct {
+	Peer, Queue           string
+	QueuedLogs            uint32
+	Recovered, Running    bool
+	Lag, AgeOfLastShipped time.Duration
+	LastShipped, Next     time.Time
+	EditsRead, OpsShipped uint64
+}
+
+// ReplicationSink is what a server applies for peer clusters.
+type ReplicationSink struct {
+	AgeOfLastApplied     time.Duration
+	LastApplied, Started time.Time
+	OpsApplied           uint64
+}
+
+// UserLoad counts one user's requests to a server.
+type UserLoad struct {
+	User    string
+	Clients []ClientLoad
+}
+
+// ClientLoad counts the requests of one user from one host.
+type ClientLoad struct {
+	Host                         string
+	Reads, Writes, FilteredReads uint64
 }
 
 // RegionLoad is what a server says of one region.
@@ -52,6 +122,27 @@ type RegionLoad struct {
 	WriteRequests            uint64
 	CompactingKVs, Compacted uint64
 	Locality                 float32
+
+	// UncompressedMB is what the files would be without compression.
+	UncompressedMB uint32
+	// IndexKB counts the files' root indexes in memory; RootIndexKB, StaticIndexKB
+	// and BloomKB their indexes and Bloom filters as a whole.
+	IndexKB                        uint64
+	RootIndexKB, StaticIndexKB     uint32
+	BloomKB                        uint32
+	FilteredReads, CoprocessorRuns uint64
+	// References counts readers of the region's files, HBase 2.3 and later.
+	References int32
+	// LastMajorCompaction is zero if there was none.
+	LastMajorCompaction time.Time
+	Compaction          CompactionState
+	// SizeMB and CachedRatio are there in HBase 2.6 and later.
+	SizeMB      uint32
+	CachedRatio float32
+	// FlushedSeq is the highest sequence number that is in files, for the whole
+	// region and by family.
+	FlushedSeq uint64
+	StoreSeqs  map[string]uint64
 }
 
 // RegionTransition is a region between two states.
@@ -89,6 +180,16 @@ func (s *ClusterStatus) AverageLoad() float64 {
 // small.
 func (a *Admin) ClusterStatus(ctx context.Context) (*ClusterStatus, error) {
 	return a.status(ctx, "cluster status", nil)
+}
+
+// ClusterStatusOf asks for some parts only; the other fields stay zero. HBase
+// before 2.0 sends everything whatever is asked for.
+func (a *Admin) ClusterStatusOf(ctx context.Context, parts ...StatusPart) (*ClusterStatus, error) {
+	options := make([]pb.Option, len(parts))
+	for i, p := range parts {
+		options[i] = pb.Option(p)
+	}
+	return a.status(ctx, "cluster status", options)
 }
 
 // RegionServers lists the live region servers, sorted by name.
@@ -130,6 +231,10 @@ func statusFromProto(p *pb.ClusterStatus) *ClusterStatus {
 		Dead:           serverNames(p.GetDeadServers()),
 		BalancerOn:     p.BalancerOn,
 		MasterInfoPort: int(p.GetMasterInfoPort()),
+		Tasks:          tasks(p.GetMasterTasks()),
+	}
+	for _, c := range p.GetMasterCoprocessors() {
+		s.Coprocessors = append(s.Coprocessors, c.GetName())
 	}
 	if p.GetMaster() != nil {
 		s.Master = meta.ServerFromProto(p.GetMaster())
@@ -168,16 +273,68 @@ func serverStatus(p *pb.LiveServerInfo) ServerStatus {
 		Reported: time.UnixMilli(int64(l.GetReportEndTime())),
 	}
 	for _, r := range l.GetRegionLoads() {
-		s.Regions = append(s.Regions, RegionLoad{
-			Name:   r.GetRegionSpecifier().GetValue(),
-			Stores: r.GetStores(), StoreFiles: r.GetStorefiles(),
-			StoreFileMB: r.GetStorefileSize_MB(), MemStoreMB: r.GetMemStoreSize_MB(),
-			ReadRequests: r.GetReadRequestsCount(), WriteRequests: r.GetWriteRequestsCount(),
-			CompactingKVs: r.GetTotalCompacting_KVs(), Compacted: r.GetCurrentCompacted_KVs(),
-			Locality: r.GetDataLocality(),
+		s.Regions = append(s.Regions, regionLoad(r))
+	}
+	for _, c := range l.GetCoprocessors() {
+		s.Coprocessors = append(s.Coprocessors, c.GetName())
+	}
+	s.Tasks = tasks(l.GetTasks())
+	for _, r := range l.GetReplLoadSource() {
+		s.ReplicationSources = append(s.ReplicationSources, ReplicationSource{
+			Peer: r.GetPeerID(), Queue: r.GetQueueId(), QueuedLogs: r.GetSizeOfLogQueue(), Recovered: r.GetRecovered(), Running: r.GetRunning(),
+			Lag: millis(r.GetReplicationLag()), AgeOfLastShipped: millis(r.GetAgeOfLastShippedOp()), LastShipped: stampOrZero(int64(r.GetTimeStampOfLastShippedOp())),
+			Next: stampOrZero(int64(r.GetTimeStampOfNextToReplicate())), EditsRead: r.GetEditsRead(), OpsShipped: r.GetOPsShipped(),
 		})
 	}
+	if p := l.GetReplLoadSink(); p != nil {
+		s.ReplicationSink = &ReplicationSink{
+			AgeOfLastApplied: millis(p.GetAgeOfLastAppliedOp()), LastApplied: stampOrZero(int64(p.GetTimeStampsOfLastAppliedOp())),
+			Started: stampOrZero(int64(p.GetTimestampStarted())), OpsApplied: p.GetTotalOpsProcessed(),
+		}
+	}
+	for _, u := range l.GetUserLoads() {
+		out := UserLoad{User: u.GetUserName()}
+		for _, c := range u.GetClientMetrics() {
+			out.Clients = append(out.Clients, ClientLoad{Host: c.GetHostName(), Reads: c.GetReadRequestsCount(), Writes: c.GetWriteRequestsCount(), FilteredReads: c.GetFilteredRequestsCount()})
+		}
+		s.Users = append(s.Users, out)
+	}
 	return s
+}
+
+func millis(n uint64) time.Duration { return time.Duration(min(n, 1<<52)) * time.Millisecond }
+
+func tasks(ps []*pb.ServerTask) []ServerTask {
+	var out []ServerTask
+	for _, p := range ps {
+		out = append(out, ServerTask{Description: p.GetDescription(), Status: p.GetStatus(), State: p.GetState().String(),
+			Started: stampOrZero(int64(p.GetStartTime())), Ended: stampOrZero(int64(p.GetCompletionTime()))})
+	}
+	return out
+}
+
+func regionLoad(r *pb.RegionLoad) RegionLoad {
+	l := RegionLoad{
+		Name:   r.GetRegionSpecifier().GetValue(),
+		Stores: r.GetStores(), StoreFiles: r.GetStorefiles(),
+		StoreFileMB: r.GetStorefileSize_MB(), MemStoreMB: r.GetMemStoreSize_MB(), UncompressedMB: r.GetStoreUncompressedSize_MB(),
+		ReadRequests: r.GetReadRequestsCount(), WriteRequests: r.GetWriteRequestsCount(),
+		FilteredReads: r.GetFilteredReadRequestsCount(), CoprocessorRuns: r.GetCpRequestsCount(),
+		CompactingKVs: r.GetTotalCompacting_KVs(), Compacted: r.GetCurrentCompacted_KVs(),
+		Locality: r.GetDataLocality(),
+		IndexKB:  r.GetStorefileIndexSize_KB(), RootIndexKB: r.GetRootIndexSize_KB(),
+		StaticIndexKB: r.GetTotalStaticIndexSize_KB(), BloomKB: r.GetTotalStaticBloomSize_KB(),
+		References: r.GetStoreRefCount(), LastMajorCompaction: stampOrZero(int64(r.GetLastMajorCompactionTs())),
+		Compaction: CompactionState(r.GetCompactionState()), SizeMB: r.GetRegionSize_MB(), CachedRatio: r.GetCurrentRegionCachedRatio(),
+		FlushedSeq: r.GetCompleteSequenceId(),
+	}
+	for _, c := range r.GetStoreCompleteSequenceId() {
+		if l.StoreSeqs == nil {
+			l.StoreSeqs = map[string]uint64{}
+		}
+		l.StoreSeqs[string(c.GetFamilyName())] = c.GetSequenceId()
+	}
+	return l
 }
 
 func serverNames(ps []*pb.ServerName) []ServerName {
@@ -187,14 +344,6 @@ func serverNames(ps []*pb.ServerName) []ServerName {
 	}
 	slices.SortFunc(out, func(a, b ServerName) int { return cmp.Compare(a.String(), b.String()) })
 	return out
-}
-
-// Balance runs the balancer once and says whether it ran: it does not while it
-// is switched off or regions are in transition.
-func (a *Admin) Balance(ctx context.Context) (bool, error) {
-	var resp pb.BalanceResponse
-	err := a.slowMaster(ctx, "balance", "Balance", &pb.BalanceRequest{}, &resp, session.Safe)
-	return resp.GetBalancerRan(), fault.Wrap("balance", "", err)
 }
 
 // SetBalancer switches the balancer and says what it was before.

@@ -47,6 +47,10 @@ func (a *Admin) run(ctx context.Context, op, object, method string, param wire.M
 
 // wait asks until the procedure has ended and gives its result.
 func (a *Admin) wait(ctx context.Context, op, object string, id uint64) ([]byte, error) {
+	if a.detached != nil {
+		a.detached(id)
+		return nil, nil
+	}
 	start := time.Now()
 	pause := firstPoll
 	for polls := 1; ; polls++ {

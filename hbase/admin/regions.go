@@ -259,9 +259,7 @@ func (a *Admin) MergeRegions(ctx context.Context, regions []string, force bool) 
 // Flush writes the memory of all regions of a table to files.
 func (a *Admin) Flush(ctx context.Context, table string) error {
 	return a.eachRegion(ctx, "flush", table, func(ctx context.Context, r Region) error {
-		return a.regionAdmin(ctx, "flush", "FlushRegion", r, func(s *pb.RegionSpecifier) wire.Marshaler {
-			return &pb.FlushRegionRequest{Region: s}
-		}, &pb.FlushRegionResponse{})
+		return a.flushRegion(ctx, "flush", r, "")
 	})
 }
 
@@ -279,13 +277,7 @@ func (a *Admin) MajorCompact(ctx context.Context, table, family string) error {
 
 func (a *Admin) compact(ctx context.Context, op, table, family string, major bool) error {
 	return a.eachRegion(ctx, op, table, func(ctx context.Context, r Region) error {
-		return a.regionAdmin(ctx, op, "CompactRegion", r, func(s *pb.RegionSpecifier) wire.Marshaler {
-			req := &pb.CompactRegionRequest{Region: s, Major: &major}
-			if family != "" {
-				req.Family = []byte(family)
-			}
-			return req
-		}, &pb.CompactRegionResponse{})
+		return a.compactRegion(ctx, op, r, family, major)
 	})
 }
 
@@ -309,13 +301,10 @@ func (a *Admin) CompactionState(ctx context.Context, table string) (CompactionSt
 	var mu sync.Mutex
 	var state CompactionState
 	err := a.eachRegion(ctx, "compaction state", table, func(ctx context.Context, r Region) error {
-		var resp pb.GetRegionInfoResponse
-		err := a.regionAdmin(ctx, "compaction state", "GetRegionInfo", r, func(s *pb.RegionSpecifier) wire.Marshaler {
-			return &pb.GetRegionInfoRequest{Region: s, CompactionState: new(true)}
-		}, &resp)
+		one, err := a.compactionState(ctx, r)
 		mu.Lock()
 		defer mu.Unlock()
-		state |= CompactionState(resp.GetCompactionState())
+		state |= one
 		return err
 	})
 	return state, err
@@ -341,18 +330,7 @@ func (a *Admin) eachRegion(ctx context.Context, op, table string, f func(context
 	if err != nil {
 		return fault.Wrap(op, table, err)
 	}
-	errs := make([]error, len(regions))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, regionWorkers)
-	for i := range regions {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = f(ctx, regions[i].Region)
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return inParallel(regions, func(r RegionLocation) error { return f(ctx, r.Region) })
 }
 
 // ServerRegions lists the regions a server has open, by name.
