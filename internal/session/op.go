@@ -65,6 +65,7 @@ type op struct {
 	// seen is the operation as hooks see it; nil if nobody looks.
 	seen     *Operation
 	internal bool // the Core's own work
+	nested   bool // a part of an operation that hooks have heard of
 	entries  int  // of a batch
 	failed   int  // of them
 
@@ -77,7 +78,7 @@ func (o *op) start(c *Core, ctx context.Context, cfg retry.Config) {
 	o.core, o.ctx = c, ctx
 	o.name, o.table = cfg.Op, cfg.Table
 	o.at.Idempotency = cfg.Idempotency
-	if c.hooks != nil && len(c.hooks.operations) > 0 {
+	if c.hooks != nil && len(c.hooks.operations) > 0 && !o.nested {
 		ctx = o.observe(&cfg)
 	}
 	if _, ok := ctx.Deadline(); !ok && cfg.Timeout == 0 {

@@ -21,9 +21,9 @@ func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (_ Answer, err 
 		return c.callSpread(ctx, call)
 	}
 	var o op
+	o.trouble, o.nested = call.trouble, call.watched
 	o.start(c, ctx, call.config())
 	defer func() { o.end(err) }()
-	o.trouble = call.trouble
 	q := call.request()
 	for {
 		var cells []byte
@@ -63,7 +63,7 @@ func (c *Core) CallReplica(ctx context.Context, r *route.Route, replica *route.R
 // connection, or on a replica.
 func (c *Core) attempt(ctx context.Context, r *route.Route, replica *route.Replica, spare bool, call *RegionCall) (_ Answer, _ retry.Decision, err error) {
 	var o op
-	o.internal, o.single = call.internal, true
+	o.internal, o.single, o.nested = call.internal, true, call.watched
 	o.start(c, ctx, call.config())
 	defer func() { o.end(err) }()
 	if replica != nil {

@@ -34,7 +34,10 @@ type spread struct {
 	// after is the pause between asking two places.
 	after time.Duration
 
-	running, replicas int // places being asked; of them, replicas
+	began             time.Time
+	second            time.Duration // after which the second place was asked
+	asked             int           // places, but for hbase:meta
+	running, replicas int           // places being asked; of them, replicas
 	trouble           chan struct{}
 	hedged            bool
 	paid              bool // the first replica is a hedge: it comes before its time
@@ -78,9 +81,18 @@ type ending struct {
 	found    []route.Replica
 }
 
-// CallSpread is CallRegion for calls with Timeline or Hedge.
-func (c *Core) callSpread(ctx context.Context, call *RegionCall) (Answer, error) {
-	s := &spread{core: c, call: call, ends: make(chan ending, 2), trouble: make(chan struct{}, 1)}
+// callSpread is CallRegion for calls with Timeline or Hedge.
+func (c *Core) callSpread(ctx context.Context, call *RegionCall) (a Answer, err error) {
+	s := &spread{core: c, call: call, ends: make(chan ending, 2), trouble: make(chan struct{}, 1), began: time.Now()}
+	if c.hooks != nil {
+		cfg := call.config()
+		seen := Operation{Name: cfg.Op, Table: call.Table, Row: call.Row, Items: 1, Start: s.began, Timeout: c.cfg.OperationTimeout}
+		if d, ok := ctx.Deadline(); ok {
+			seen.Timeout = d.Sub(s.began)
+		}
+		ctx = c.hooks.begin(ctx, seen)
+		defer func() { s.tell(ctx, seen, a, err) }()
+	}
 	if call.Abandoned != nil {
 		// The losers may outlive the call.
 		s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -100,6 +112,27 @@ func (c *Core) callSpread(ctx context.Context, call *RegionCall) (Answer, error)
 	// The losers are ended before the deferred calls above are made.
 	defer s.leave()
 	return s.run(ctx)
+}
+
+// tell gives the hooks the end of the story; of what happened in each place they
+// have heard already.
+func (s *spread) tell(ctx context.Context, seen Operation, a Answer, err error) {
+	took := time.Since(s.began)
+	if s.asked > 1 {
+		h := Hedge{Op: seen.Name, Table: seen.Table, Replicas: s.asked, After: s.second, Took: took, Err: err}
+		if s.route != nil {
+			h.Region = s.route.Encoded()
+		}
+		switch {
+		case err != nil:
+		case a.Replica != nil:
+			h.Server, h.Replica = a.Replica.Server.Name(), a.Replica.ID
+		case a.Route != nil:
+			h.Server = a.Route.Server().Name()
+		}
+		s.core.hooks.hedged(ctx, h)
+	}
+	s.core.hooks.ended(ctx, seen, OperationResult{Took: took, Attempts: s.asked - 1 + max(a.Attempts, 1), Err: err})
 }
 
 // headStart is how long the primary has alone. None if it cannot answer now.
@@ -397,6 +430,11 @@ func (s *spread) start(p place) bool {
 		e.raw = answer.b
 		s.ends <- e
 	})
+	if ok && !p.locating {
+		if s.asked++; s.asked == 2 {
+			s.second = time.Since(s.began)
+		}
+	}
 	if ok {
 		s.running++
 		if p.replica != nil {
