@@ -145,6 +145,7 @@ func (c *Client) Admin() *admin.Admin {
 	return admin.New(c.core, admin.Config{
 		ProcedureTimeout: c.cfg.ProcedureTimeout,
 		OperationTimeout: c.cfg.OperationTimeout,
+		Rows:             c.systemRows,
 	})
 }
 
