@@ -179,7 +179,14 @@ func (s *controlServer) routes() *http.ServeMux {
 	mux, m := http.NewServeMux(), s.m
 	handle(mux, "GET /status", func(*http.Request, none) (any, error) { return s.status(), nil })
 	handle(mux, "GET /regions", func(r *http.Request, _ none) (any, error) {
-		rs, err := m.Regions(r.FormValue("table"))
+		limit := 0
+		if text := r.FormValue("limit"); text != "" {
+			var err error
+			if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
+				return nil, badRequest(fmt.Errorf("limit %q is no number", text))
+			}
+		}
+		rs, err := m.firstRegions(r.FormValue("table"), limit)
 		if err != nil {
 			return nil, notFound(err)
 		}
@@ -195,6 +202,11 @@ func (s *controlServer) routes() *http.ServeMux {
 			splits[i] = k
 		}
 		return nil, m.CreateTable(r.Context(), q.Table, q.Families, splits...)
+	})
+	handle(mux, "POST /generate", func(r *http.Request, q control.GenerateRequest) (any, error) {
+		return nil, m.GenerateTable(r.Context(), GeneratedTable{
+			Name: q.Table, Families: q.Families, Regions: q.Regions, KeyFormat: q.KeyFormat, Rows: q.Rows, ValueSize: q.ValueSize,
+		})
 	})
 	handle(mux, "POST /drop", func(r *http.Request, q struct {
 		Table string `json:"table"`
@@ -302,10 +314,8 @@ func region(r *Region) control.Region {
 
 // region describes one region.
 func (s *controlServer) region(encoded string) (any, error) {
-	for _, r := range s.m.c.Regions(regionTable(s.m, encoded)) {
-		if r.Encoded == encoded {
-			return region(&r), nil
-		}
+	if r, ok := s.m.c.Region(encoded); ok {
+		return region(&r), nil
 	}
 	return nil, notFound(fmt.Errorf("region %s is gone", encoded))
 }

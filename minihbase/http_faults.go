@@ -13,16 +13,8 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/embed/chaos"
 	"github.com/holdfast-hbase/holdfast/internal/embed/eventlog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/zkserver"
-	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/minihbase/control"
 )
-
-func regionTable(m *Cluster, encoded string) meta.TableName {
-	if r := m.c.Catalog().Region(encoded); r != nil {
-		return r.Info.Table
-	}
-	return meta.TableName{}
-}
 
 // serverRoutes adds what is done to one server.
 func (s *controlServer) serverRoutes(mux *http.ServeMux) {

@@ -42,9 +42,12 @@ func (m *Cluster) DropTable(ctx context.Context, table string) error {
 
 // Regions describes a table's regions in key order, parents of splits included;
 // "" means every table's.
-func (m *Cluster) Regions(table string) ([]Region, error) {
+func (m *Cluster) Regions(table string) ([]Region, error) { return m.firstRegions(table, 0) }
+
+// firstRegions is Regions, but at most limit of them; 0 means all.
+func (m *Cluster) firstRegions(table string, limit int) ([]Region, error) {
 	if table == "" {
-		return m.c.Regions(meta.TableName{}), nil
+		return m.c.Regions(meta.TableName{}, limit), nil
 	}
 	n, err := meta.ParseTableName(table)
 	if err != nil {
@@ -53,7 +56,7 @@ func (m *Cluster) Regions(table string) ([]Region, error) {
 	if m.c.Catalog().Table(n) == nil {
 		return nil, fmt.Errorf("there is no table %s", n)
 	}
-	return m.c.Regions(n), nil
+	return m.c.Regions(n, limit), nil
 }
 
 // Locate describes the region of a table that holds a row.

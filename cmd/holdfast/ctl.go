@@ -48,7 +48,7 @@ by their encoded name, or as TABLE ROW.`,
 	p.DurationVar(&c.timeout, "timeout", time.Minute, "give up after so long")
 	p.VarP(&choice{value: &c.output, allowed: []string{"text", "json"}}, "output", "o", "text or json")
 	c.output = "text"
-	cmd.AddCommand(c.status(), c.regions(), c.move(), c.split(), c.merge(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
+	cmd.AddCommand(c.status(), c.regions(), c.move(), c.split(), c.merge(), c.generate(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
 	for _, v := range []struct {
 		name, about string
 		call        func(*control.Client, context.Context, string) error
@@ -212,6 +212,30 @@ func (c *ctl) merge() *cobra.Command {
 	return &cobra.Command{Use: "merge REGION REGION...", Short: "merge neighbouring regions, named in key order", Args: argsBetween(2, 100), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
 		return nil, k.Merge(ctx, control.MergeRequest{Regions: args})
 	})}
+}
+
+func (c *ctl) generate() *cobra.Command {
+	var q control.GenerateRequest
+	cmd := &cobra.Command{
+		Use: "generate TABLE", Short: "make a table whose regions and rows follow a formula and are stored nowhere", Args: argsBetween(1, 1),
+		Long: `Makes a table of up to 1,000,000 regions that cost no storage. Region i begins
+at the key that --key-format makes of i; its rows are that key and, from the
+second on, the key with -00001, -00002, ... behind it; each has the column "q" in
+every family. The first write to a region stores its rows; from then on it is a
+region like any other.`,
+		Example: "  holdfast ctl generate big --regions 300000\n  holdfast ctl generate users --regions 1000 --key-format user%06d --rows 100 --family cf",
+		RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+			q.Table = args[0]
+			return nil, k.GenerateTable(ctx, q)
+		}),
+	}
+	f := cmd.Flags()
+	f.IntVar(&q.Regions, "regions", 1000, "number of regions")
+	f.StringVar(&q.KeyFormat, "key-format", "", "start keys: a text with one %0Nd or %0Nx (default %08d)")
+	f.StringSliceVar(&q.Families, "family", nil, "column families (default f)")
+	f.IntVar(&q.Rows, "rows", 0, "rows of each region (0: 10, -1: none)")
+	f.IntVar(&q.ValueSize, "value-size", 0, "bytes of each value (0: the row's key)")
+	return cmd
 }
 
 func (c *ctl) balance() *cobra.Command {

@@ -111,6 +111,11 @@ func (c *Client) CreateTable(ctx context.Context, q CreateRequest) error {
 	return c.post(ctx, "/create", q, nil)
 }
 
+// GenerateTable makes a table whose regions and rows follow a formula.
+func (c *Client) GenerateTable(ctx context.Context, q GenerateRequest) error {
+	return c.do(ctx, http.MethodPost, "/generate", q, nil)
+}
+
 // DropTable disables and deletes a table; one that is not there is no error.
 func (c *Client) DropTable(ctx context.Context, table string) error {
 	return c.post(ctx, "/drop", map[string]string{"table": table}, nil)

@@ -175,6 +175,20 @@ type CreateRequest struct {
 	Splits   []Bytes  `json:"splits,omitempty"`
 }
 
+// GenerateRequest makes a generated table: see minihbase.GeneratedTable.
+type GenerateRequest struct {
+	Table    string   `json:"table"`
+	Families []string `json:"families,omitempty"`
+	// Regions, 1 to 1,000,000.
+	Regions int `json:"regions"`
+	// KeyFormat is a text with one %0Nd or %0Nx; "%08d" if empty.
+	KeyFormat string `json:"keyFormat,omitempty"`
+	// Rows of each region; 0 means 10, -1 none.
+	Rows int `json:"rows,omitempty"`
+	// ValueSize in bytes; 0 makes the row's key the value.
+	ValueSize int `json:"valueSize,omitempty"`
+}
+
 // Rule is a chaos rule: which calls, which of them, what happens.
 type Rule struct {
 	// Which calls; empty fields match everything. Server is host:port or

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -98,11 +99,22 @@ type Tx struct {
 	now     int64
 	changes []Change
 	counted bool // held is this transaction's own copy
+	// owned and pages are the generated tables, and the pages of theirs, that
+	// this transaction has copied and may change.
+	owned map[string]*generated
+	pages map[*page]bool
 }
 
 // count adds n to the regions of the server that holds r.
 func (tx *Tx) count(r *Region, n int) {
-	if r == nil || r.Parent() || r.Target.IsZero() {
+	if r != nil && !r.Parent() {
+		tx.hold(r.Target, n)
+	}
+}
+
+// hold adds n to the regions of a server.
+func (tx *Tx) hold(server meta.ServerName, n int) {
+	if server.IsZero() || n == 0 {
 		return
 	}
 	if !tx.counted {
@@ -110,8 +122,8 @@ func (tx *Tx) count(r *Region, n int) {
 		maps.Copy(held, tx.held)
 		tx.held, tx.counted = held, true
 	}
-	if tx.held[r.Target] += n; tx.held[r.Target] == 0 {
-		delete(tx.held, r.Target)
+	if tx.held[server] += n; tx.held[server] == 0 {
+		delete(tx.held, server)
 	}
 }
 
@@ -130,10 +142,15 @@ func (tx *Tx) drop(key string) {
 func (tx *Tx) PutTable(t *Table) {
 	tx.tables = tx.tables.set(t)
 	tx.set(tableKey(t.Name), encodeTable(t))
+	if t.Formula != nil && tx.generatedOf(t.Name) == nil {
+		tx.generated = tx.generated.set(newGenerated(t))
+	}
 }
 
-// DeleteTable takes a table away, but not its regions.
+// DeleteTable takes a table away, but not its regions, except those that were
+// generated.
 func (tx *Tx) DeleteTable(t *Table) {
+	tx.dropGenerated(t.Name)
 	tx.tables = tx.tables.remove(t)
 	tx.drop(tableKey(t.Name))
 }
@@ -141,6 +158,13 @@ func (tx *Tx) DeleteTable(t *Table) {
 // PutRegion adds or replaces a region. Changes of the assignment alone are
 // published but not written to the store.
 func (tx *Tx) PutRegion(r *Region) {
+	if g, i := tx.slotOf(&r.Info); g != nil && !has(g.away, i) {
+		if tx.putSlot(g, i, r) {
+			return
+		}
+		tx.hold(g.servers[g.slot(i).target], -1)
+		tx.sendAway(g, i)
+	}
 	old := tx.Region(r.Encoded)
 	tx.count(old, -1)
 	tx.count(r, 1)
@@ -157,10 +181,23 @@ func (tx *Tx) PutRegion(r *Region) {
 
 // DeleteRegion takes a region away.
 func (tx *Tx) DeleteRegion(r *Region) {
+	if g, i := tx.slotOf(&r.Info); g != nil && !has(g.away, i) {
+		tx.hold(g.servers[g.slot(i).target], -1)
+		tx.sendAway(g, i)
+		return
+	}
 	tx.count(tx.Region(r.Encoded), -1)
 	tx.regions = tx.regions.remove(r)
 	tx.encoded = tx.encoded.remove(r)
 	tx.drop(regionKey(r))
+}
+
+// DeleteRegionsOf takes all regions of a table away; those of a generated table
+// go with the table itself.
+func (tx *Tx) DeleteRegionsOf(name meta.TableName) {
+	for _, r := range slices.Collect(tx.ordinaryOf(name)) {
+		tx.DeleteRegion(r)
+	}
 }
 
 // PutNamespace adds or replaces a namespace.

@@ -97,7 +97,7 @@ func addTable(t testing.TB, c *Catalog, text string, starts ...string) {
 }
 
 func rowsOf(v *View, start []byte, reversed bool) (rows [][]byte) {
-	for r := range v.Rows(start, reversed) {
+	for r := range v.Rows(start, reversed, 0) {
 		rows = append(rows, r[0].Row)
 	}
 	return rows
@@ -146,7 +146,7 @@ func TestMetaOrder(t *testing.T) {
 	for _, n := range []string{"t", "t.x", "t-1", "ns:t"} {
 		tn := name(t, n)
 		count := 0
-		for r := range v.Rows(meta.FirstRow(tn), false) {
+		for r := range v.Rows(meta.FirstRow(tn), false, 0) {
 			if meta.CompareRows(r[0].Row, meta.StopRow(tn)) >= 0 {
 				break
 			}
@@ -161,7 +161,7 @@ func TestMetaOrder(t *testing.T) {
 		}
 		// And the reversed search finds the region of a row.
 		for _, key := range append([]string{"b", "a,,", " x"}, starts...) {
-			for r := range v.Rows(meta.SearchRow(tn, []byte(key)), true) {
+			for r := range v.Rows(meta.SearchRow(tn, []byte(key)), true, 0) {
 				loc, ok, err := meta.ParseLocation(r)
 				if err != nil || !ok || loc.Region.Table != tn || !loc.Region.Contains([]byte(key)) {
 					t.Errorf("%s: search %q found %q (%v, %v)", n, key, r[0].Row, ok, err)
@@ -458,7 +458,7 @@ func BenchmarkCatalog100k(b *testing.B) {
 		v := c.Virtual(meta.MetaTable)
 		for b.Loop() {
 			n := meta.TableName{Namespace: "default", Qualifier: fmt.Sprintf("t%03d", rnd.IntN(100))}
-			for range v.Rows(meta.SearchRow(n, fmt.Appendf(nil, "%04d", rnd.IntN(1000))), true) {
+			for range v.Rows(meta.SearchRow(n, fmt.Appendf(nil, "%04d", rnd.IntN(1000))), true, 0) {
 				break
 			}
 		}
@@ -477,7 +477,7 @@ func BenchmarkCatalog100k(b *testing.B) {
 	b.Run("scan", func(b *testing.B) {
 		v := c.Virtual(meta.MetaTable)
 		for b.Loop() {
-			for range v.Rows(nil, false) {
+			for range v.Rows(nil, false, 0) {
 			}
 		}
 	})

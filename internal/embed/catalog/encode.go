@@ -2,8 +2,10 @@ package catalog
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,6 +23,8 @@ const (
 	groupPrefix     = "g"
 	settingPrefix   = "s"
 	snapshotPrefix  = "p"
+	awayPrefix      = "a"
+	writtenPrefix   = "w"
 )
 
 func tableKey(n meta.TableName) string { return tablePrefix + n.String() }
@@ -40,7 +44,22 @@ const (
 	fieldMerged  protowire.Number = 9
 	fieldMessage protowire.Number = 10
 	fieldStart   protowire.Number = 11
+	fieldFormula protowire.Number = 12
 )
+
+// slotKey names what is kept about region i of a generated table. No table's
+// name holds a zero byte.
+func slotKey(prefix, table string, i int) string {
+	return string(binary.BigEndian.AppendUint32(append([]byte(prefix+table), 0), uint32(i)))
+}
+
+func parseSlotKey(name string) (table string, i int, ok bool) {
+	n := len(name) - 5
+	if n < 1 || name[n] != 0 {
+		return "", 0, false
+	}
+	return name[:n], int(binary.BigEndian.Uint32([]byte(name[n+1:]))), true
+}
 
 func appendBytes(b []byte, f protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, f, protowire.BytesType), v)
@@ -70,7 +89,50 @@ func encodeTable(t *Table) []byte {
 	if t.Group != "" {
 		b = appendBytes(b, fieldGroup, []byte(t.Group))
 	}
+	if t.Formula != nil {
+		b = appendBytes(b, fieldFormula, encodeFormula(t.Formula))
+	}
 	return b
+}
+
+func encodeFormula(f *Formula) []byte {
+	b := appendUint(nil, 1, uint64(f.Regions))
+	b = appendUint(b, 2, uint64(f.Rows))
+	b = appendUint(b, 3, uint64(f.ValueSize))
+	b = appendUint(b, 4, f.ID)
+	b = appendUint(b, 5, uint64(f.CreatedAt))
+	b = appendBytes(b, 6, []byte(f.Format.String()))
+	for _, n := range f.Families {
+		b = appendBytes(b, 7, []byte(n))
+	}
+	return b
+}
+
+func decodeFormula(b []byte) (*Formula, error) {
+	f := &Formula{}
+	err := fields(b, func(field protowire.Number, v []byte, n uint64) (err error) {
+		switch field {
+		case 1:
+			f.Regions = int(min(n, math.MaxInt32))
+		case 2:
+			f.Rows = int(min(n, math.MaxInt32))
+		case 3:
+			f.ValueSize = int(min(n, math.MaxInt32))
+		case 4:
+			f.ID = n
+		case 5:
+			f.CreatedAt = int64(n)
+		case 6:
+			f.Format, err = ParseKeyFormat(string(v))
+		case 7:
+			f.Families = append(f.Families, string(v))
+		}
+		return err
+	})
+	if err == nil {
+		err = f.Check()
+	}
+	return f, err
 }
 
 // durableState is the part of a region's state that outlives the process: only
@@ -177,6 +239,10 @@ func decodeTable(b []byte) (*Table, error) {
 			t.StateTime = int64(n)
 		case fieldGroup:
 			t.Group = string(v)
+		case fieldFormula:
+			var err error
+			t.Formula, err = decodeFormula(v)
+			return err
 		}
 		return nil
 	})
@@ -288,6 +354,7 @@ func load(kv KV) (*State, error) {
 	s := emptyState()
 	var tables []*Table
 	var regions []*Region
+	var slots []string
 	s.settings = map[string]string{}
 	for e, err := range kv.Iterate() {
 		if err != nil {
@@ -323,6 +390,8 @@ func load(kv KV) (*State, error) {
 			if p, err = decodeSnapshot(e.Value); err == nil {
 				s.snapshots = s.snapshots.set(p)
 			}
+		case awayPrefix, writtenPrefix:
+			slots = append(slots, kind+name)
 		case settingPrefix:
 			s.settings[name] = string(e.Value)
 		}
@@ -333,5 +402,25 @@ func load(kv KV) (*State, error) {
 	s.tables = buildTree(compareTables, tables)
 	s.regions = buildTree(compareRegions, slices.Clone(regions))
 	s.encoded = buildTree(compareEncoded, regions)
+	generated := map[string]*generated{}
+	for _, t := range tables {
+		if t.Formula != nil {
+			g := newGenerated(t)
+			generated[g.text] = g
+			s.generated = s.generated.set(g)
+		}
+	}
+	for _, key := range slots {
+		table, i, ok := parseSlotKey(key[1:])
+		g := generated[table]
+		if !ok || g == nil || i >= g.formula.Regions {
+			return nil, fmt.Errorf("%w: %q: no region of a generated table", ErrCorrupt, strings.ToValidUTF8(key, "?"))
+		}
+		if key[:1] == awayPrefix {
+			g.away = g.away.set(int32(i))
+		} else {
+			g.written = g.written.set(int32(i))
+		}
+	}
 	return s, nil
 }

@@ -20,6 +20,9 @@ type Table struct {
 	// Group is the region server group the table was moved to; empty means
 	// that descriptor, namespace or default decide.
 	Group string
+	// Formula describes the regions and rows of a generated table; nil for any
+	// other.
+	Formula *Formula
 }
 
 // Virtual says whether the table's rows are rendered from the catalog.

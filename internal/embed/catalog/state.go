@@ -17,6 +17,7 @@ type State struct {
 	tables     tree[*Table]  // by name text, which is hbase:meta's order of state rows
 	regions    tree[*Region] // in hbase:meta's row order; without hbase:meta's own region
 	encoded    tree[*Region] // by encoded name
+	generated  tree[*generated]
 	namespaces tree[*Namespace]
 	groups     tree[*Group]
 	snapshots  tree[*Snapshot]
@@ -35,6 +36,7 @@ func emptyState() *State {
 		tables:     newTree(compareTables),
 		regions:    newTree(compareRegions),
 		encoded:    newTree(compareEncoded),
+		generated:  newTree(compareGenerated),
 		namespaces: newTree(func(a, b *Namespace) int { return cmp.Compare(a.Name, b.Name) }),
 		groups:     newTree(func(a, b *Group) int { return cmp.Compare(a.Name, b.Name) }),
 		snapshots:  newTree(compareSnapshots),
@@ -63,8 +65,13 @@ func (s *State) Region(encoded string) *Region {
 	if encoded == meta.MetaEncodedName {
 		return s.meta
 	}
-	r, _ := s.encoded.find(func(r *Region) int { return strings.Compare(r.Encoded, encoded) })
-	return r
+	if r, ok := s.encoded.find(func(r *Region) int { return strings.Compare(r.Encoded, encoded) }); ok {
+		return r
+	}
+	if g, i := s.generatedNamed(encoded, nil); g != nil {
+		return g.region(i, g.slot(i))
+	}
+	return nil
 }
 
 // RegionNamed gives the region of that full name, nil if there is none.
@@ -73,20 +80,29 @@ func (s *State) RegionNamed(name []byte) *Region {
 		return s.meta
 	}
 	r, ok := s.regions.find(func(r *Region) int { return meta.CompareRows(r.Name, name) })
-	if !ok || !bytes.Equal(r.Name, name) {
-		return nil
+	if ok && bytes.Equal(r.Name, name) {
+		return r
 	}
-	return r
+	if g, i := s.generatedNamed("", name); g != nil {
+		return g.region(i, g.slot(i))
+	}
+	return nil
 }
 
 // MetaRegion is the region of hbase:meta.
 func (s *State) MetaRegion() *Region { return s.meta }
 
 // Regions gives every region but hbase:meta's own, in hbase:meta's order.
-func (s *State) Regions() iter.Seq[*Region] { return s.regions.all() }
+func (s *State) Regions() iter.Seq[*Region] { return s.regionsFrom(nil, false, 0) }
 
 // RegionCount is the number of regions, hbase:meta's own not counted.
-func (s *State) RegionCount() int { return s.regions.size }
+func (s *State) RegionCount() int {
+	n := s.regions.size
+	for g := range s.generated.all() {
+		n += g.count()
+	}
+	return n
+}
 
 // AllRegions gives every region, hbase:meta's own first.
 func (s *State) AllRegions() iter.Seq[*Region] {
@@ -94,7 +110,7 @@ func (s *State) AllRegions() iter.Seq[*Region] {
 		if s.meta != nil && !yield(s.meta) {
 			return
 		}
-		s.regions.all()(yield)
+		s.Regions()(yield)
 	}
 }
 
@@ -109,7 +125,7 @@ func (s *State) RegionsOf(name meta.TableName) iter.Seq[*Region] {
 	}
 	first := meta.FirstRow(name)
 	return func(yield func(*Region) bool) {
-		for r := range s.regions.from(func(r *Region) int { return meta.CompareRows(r.Name, first) }) {
+		for r := range s.regionsFrom(first, false, 0) {
 			if r.Info.Table != name || !yield(r) {
 				return
 			}

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"sort"
+	"sync/atomic"
 )
 
 // maxItems is the fan-out of a tree node. At 64 a change of one entry among
@@ -25,6 +26,9 @@ type tree[V any] struct {
 type node[V any] struct {
 	items []V
 	kids  []*node[V]
+	// newest is the latest time of an item below, once somebody has asked for
+	// it; 0 before. A node never changes, so it holds for good.
+	newest atomic.Int64
 }
 
 func newTree[V any](cmp func(a, b V) int) tree[V] { return tree[V]{cmp: cmp} }
@@ -240,6 +244,63 @@ func (n *node[V]) ascend(at func(V) int, all bool, yield func(V) bool) bool {
 		}
 	}
 	return true
+}
+
+// fromSince is from without the items of which when is before since.
+func (t tree[V]) fromSince(at func(V) int, when func(V) int64, since int64) iter.Seq[V] {
+	if since <= 0 {
+		return t.from(at)
+	}
+	return func(yield func(V) bool) {
+		if t.root != nil {
+			t.root.ascendSince(at, false, when, since, yield)
+		}
+	}
+}
+
+func (n *node[V]) ascendSince(at func(V) int, all bool, when func(V) int64, since int64, yield func(V) bool) bool {
+	if n.latest(when) < since {
+		return true
+	}
+	i := 0
+	if !all {
+		i = sort.Search(len(n.items), func(i int) bool { return at(n.items[i]) >= 0 })
+	}
+	if n.kids == nil {
+		for _, v := range n.items[i:] {
+			if when(v) >= since && !yield(v) {
+				return false
+			}
+		}
+		return true
+	}
+	if !all {
+		i = max(i-1, 0)
+	}
+	for j, k := range n.kids[i:] {
+		if !k.ascendSince(at, all || j > 0, when, since, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// latest is the latest time of an item below n.
+func (n *node[V]) latest(when func(V) int64) int64 {
+	if t := n.newest.Load(); t != 0 {
+		return t
+	}
+	var t int64
+	for _, k := range n.kids {
+		t = max(t, k.latest(when))
+	}
+	if n.kids == nil {
+		for _, v := range n.items {
+			t = max(t, when(v))
+		}
+	}
+	n.newest.Store(t)
+	return t
 }
 
 // downFrom gives, in descending order, the items for which at is not positive.

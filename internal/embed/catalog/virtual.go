@@ -31,10 +31,10 @@ type View struct {
 	c       *Catalog
 	schema  *cells.Schema
 	compare func(a, b []byte) int
-	rows    func(s *State, start []byte, reversed bool) iter.Seq[[]cells.Cell]
+	rows    func(s *State, start []byte, reversed bool, since int64) iter.Seq[[]cells.Cell]
 }
 
-func newView(c *Catalog, s *pb.TableSchema, compare func(a, b []byte) int, rows func(*State, []byte, bool) iter.Seq[[]cells.Cell]) *View {
+func newView(c *Catalog, s *pb.TableSchema, compare func(a, b []byte) int, rows func(*State, []byte, bool, int64) iter.Seq[[]cells.Cell]) *View {
 	schema, err := StoreSchema(s)
 	if err != nil {
 		// The schemas of system tables are constants of this package.
@@ -51,21 +51,20 @@ func (v *View) Compare(a, b []byte) int { return v.compare(a, b) }
 
 // Rows renders whole rows from start on, or backwards from start; see
 // host.VirtualTable.
-func (v *View) Rows(start []byte, reversed bool) iter.Seq[[]cells.Cell] {
-	return v.rows(v.c.State(), start, reversed)
+func (v *View) Rows(start []byte, reversed bool, since int64) iter.Seq[[]cells.Cell] {
+	return v.rows(v.c.State(), start, reversed, since)
 }
 
 // metaRows merges the rows of table states with those of regions; both come in
 // hbase:meta's order.
-func metaRows(s *State, start []byte, reversed bool) iter.Seq[[]cells.Cell] {
+func metaRows(s *State, start []byte, reversed bool, since int64) iter.Seq[[]cells.Cell] {
 	tableAt := func(t *Table) int { return meta.CompareRows([]byte(t.Name.String()), start) }
-	regionAt := func(r *Region) int { return meta.CompareRows(r.Name, start) }
 	if start == nil {
-		tableAt, regionAt = func(*Table) int { return 0 }, func(*Region) int { return 0 }
+		tableAt = func(*Table) int { return 0 }
 	}
-	tables, regions, sign := s.tables.from(tableAt), s.regions.from(regionAt), 1
+	tables, regions, sign := s.tables.from(tableAt), s.regionsFrom(start, reversed, since), 1
 	if reversed {
-		tables, regions, sign = s.tables.downFrom(tableAt), s.regions.downFrom(regionAt), -1
+		tables, sign = s.tables.downFrom(tableAt), -1
 	}
 	return func(yield func([]cells.Cell) bool) {
 		nextTable, stop := iter.Pull(tables)
@@ -148,13 +147,13 @@ func keyed[V any](t tree[V], name func(V) string, start []byte, reversed bool, c
 	}
 }
 
-func namespaceRows(s *State, start []byte, reversed bool) iter.Seq[[]cells.Cell] {
+func namespaceRows(s *State, start []byte, reversed bool, _ int64) iter.Seq[[]cells.Cell] {
 	return keyed(s.namespaces, func(n *Namespace) string { return n.Name }, start, reversed, func(n *Namespace) (string, string, []byte, int64) {
 		return meta.FamilyInfo, "d", protoBytes(n.ToProto()), n.Time
 	})
 }
 
-func groupRows(s *State, start []byte, reversed bool) iter.Seq[[]cells.Cell] {
+func groupRows(s *State, start []byte, reversed bool, _ int64) iter.Seq[[]cells.Cell] {
 	return keyed(s.groups, func(g *Group) string { return g.Name }, start, reversed, func(g *Group) (string, string, []byte, int64) {
 		return "m", "i", protoBytes(g.ToProto(s.TablesOfGroup(g.Name))), g.Time
 	})

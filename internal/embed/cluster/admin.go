@@ -64,8 +64,8 @@ type RegionInfo struct {
 }
 
 // Regions describes a table's regions in key order, or every region if the
-// table is the zero name.
-func (c *Cluster) Regions(table meta.TableName) []RegionInfo {
+// table is the zero name; at most limit of them, if that is not 0.
+func (c *Cluster) Regions(table meta.TableName, limit int) []RegionInfo {
 	s := c.catalog.State()
 	regions := s.AllRegions()
 	if !table.IsZero() {
@@ -74,9 +74,20 @@ func (c *Cluster) Regions(table meta.TableName) []RegionInfo {
 	index := c.indexes()
 	var out []RegionInfo
 	for r := range regions {
-		out = append(out, regionInfo(r, index))
+		if out = append(out, regionInfo(r, index)); len(out) == limit {
+			break
+		}
 	}
 	return out
+}
+
+// Region describes the region of that encoded name.
+func (c *Cluster) Region(encoded string) (RegionInfo, bool) {
+	r := c.catalog.State().Region(encoded)
+	if r == nil {
+		return RegionInfo{}, false
+	}
+	return regionInfo(r, c.indexes()), true
 }
 
 func regionInfo(r *catalog.Region, index map[string]int) RegionInfo {
@@ -109,10 +120,8 @@ func (c *Cluster) Locate(table meta.TableName, row []byte) (RegionInfo, error) {
 	if s.Table(table) == nil {
 		return RegionInfo{}, fmt.Errorf("there is no table %s", table)
 	}
-	for r := range s.RegionsOf(table) {
-		if !r.Parent() && r.Info.Contains(row) {
-			return regionInfo(r, c.indexes()), nil
-		}
+	if r := s.Holding(table, row); r != nil {
+		return regionInfo(r, c.indexes()), nil
 	}
 	return RegionInfo{}, fmt.Errorf("no region of table %s holds the row", table)
 }
@@ -173,11 +182,24 @@ func (c *Cluster) CreateTable(ctx context.Context, table meta.TableName, familie
 	if err != nil {
 		return err
 	}
+	return m.CreateTable(ctx, schemaOf(table, families), splits)
+}
+
+func schemaOf(table meta.TableName, families []string) *pb.TableSchema {
 	s := &pb.TableSchema{TableName: table.ToProto()}
 	for _, f := range families {
 		s.ColumnFamilies = append(s.ColumnFamilies, &pb.ColumnFamilySchema{Name: []byte(f)})
 	}
-	return m.CreateTable(ctx, s, splits)
+	return s
+}
+
+// GenerateTable makes a table whose regions and rows follow a formula.
+func (c *Cluster) GenerateTable(ctx context.Context, table meta.TableName, families []string, f *catalog.Formula) error {
+	m, err := c.Master()
+	if err != nil {
+		return err
+	}
+	return m.Generate(ctx, schemaOf(table, families), f)
 }
 
 // Reset gives a running cluster the shape it had at first: every server alive,

@@ -30,7 +30,7 @@ func BenchmarkManyRegions(b *testing.B) {
 	if err := c.CreateTable(b.Context(), table("t"), []string{"f"}, splits); err != nil {
 		b.Fatal(err)
 	}
-	regions := c.Regions(table("t"))
+	regions := c.Regions(table("t"), 0)
 	b.Run("move", func(b *testing.B) {
 		m, i := mustMaster(b, c), 0
 		for b.Loop() {

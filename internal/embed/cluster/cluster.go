@@ -33,6 +33,7 @@ type Cluster struct {
 	store      *store.Store
 	catalog    *catalog.Catalog
 	tables     *master.Tables
+	opener     *master.Opener
 	procedures *master.Procedures
 	controls   master.Controls
 	rules      *chaos.Engine
@@ -87,6 +88,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		return err
 	}
 	c.tables = master.NewTables(c.store)
+	c.opener = master.NewOpener(c.catalog, c.tables, c.clock.Now)
 	if c.procedures, err = c.newProcedures(); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func TestGroups(t *testing.T) {
 		t.Errorf("get: %q, %v", v, err)
 	}
 	other, _ := c.ServerName(1)
-	_, err := k.Call("MoveRegion", &pb.MoveRegionRequest{Region: &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(c.Regions(table("t"))[0].Encoded)}, DestServerName: other.ToProto()}, &pb.MoveRegionResponse{})
+	_, err := k.Call("MoveRegion", &pb.MoveRegionRequest{Region: &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(c.Regions(table("t"), 0)[0].Encoded)}, DestServerName: other.ToProto()}, &pb.MoveRegionResponse{})
 	refused("a region to another group's server", err, no)
 	refused("removing a group with tables", exec("RemoveRSGroup", &pb.RemoveRSGroupRequest{RSGroupName: new("g")}, &pb.RemoveRSGroupResponse{}), no)
 	refused("the last server of a group with tables", exec("MoveServers", &pb.MoveServersRequest{TargetGroup: new("default"), Servers: []*pb.ServerName{sn}}, &pb.MoveServersResponse{}), no)
@@ -114,7 +114,7 @@ func TestGroups(t *testing.T) {
 	}
 	name, _ := c.ServerName(0)
 	eventually(t, "regions back in their group", func() bool {
-		for _, r := range slices.Concat(c.Regions(table("t")), c.Regions(table("u"))) {
+		for _, r := range slices.Concat(c.Regions(table("t"), 0), c.Regions(table("u"), 0)) {
 			if r.Server != name.String() {
 				return false
 			}
@@ -141,7 +141,7 @@ func TestBalance(t *testing.T) {
 		t.Errorf("run: %+v, %v", done, err)
 	}
 	n := map[string]int{}
-	for _, r := range c.Regions(meta.TableName{}) {
+	for _, r := range c.Regions(meta.TableName{}, 0) {
 		n[r.Server]++
 	}
 	for s, k := range n {
@@ -167,7 +167,7 @@ func TestBalance(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, c, "u", "m")
-	for _, r := range c.Regions(meta.TableName{}) {
+	for _, r := range c.Regions(meta.TableName{}, 0) {
 		if r.Index == 1 {
 			t.Errorf("region %s is on the decommissioned server", r.Name)
 		}

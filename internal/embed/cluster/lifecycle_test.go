@@ -467,7 +467,7 @@ func TestNoServers(t *testing.T) {
 	}
 	name, _ := c.ServerName(1)
 	eventually(t, "all regions on the one server", func() bool {
-		for _, r := range c.Regions(meta.TableName{}) {
+		for _, r := range c.Regions(meta.TableName{}, 0) {
 			if r.Server != name.String() || r.State != "OPEN" {
 				return false
 			}

@@ -57,7 +57,7 @@ func (c *Cluster) startMaster(s *masterSlot, l net.Listener) error {
 	}
 	name := meta.ServerName{Host: c.opts.Advertise, Port: s.port, StartCode: code}
 	m := master.New(master.Config{
-		Name: name, Catalog: c.catalog, Store: c.store, Tables: c.tables, Procedures: c.procedures,
+		Name: name, Catalog: c.catalog, Store: c.store, Tables: c.tables, Opener: c.opener, Procedures: c.procedures,
 		Controls: &c.controls, Servers: liveServers{c}, Cluster: c, Events: c.events, Logger: c.log,
 		Now: c.clock.Now, Version: c.opts.HBaseVersion, JanitorPeriod: c.opts.JanitorPeriod,
 		MetaMoved: c.metaZNode,

@@ -54,7 +54,7 @@ func TestReopen(t *testing.T) {
 	if err := c.zk.Put("/mine/node", []byte("x"), 0); err != nil {
 		t.Fatal(err)
 	}
-	before := c.Regions(meta.TableName{})
+	before := c.Regions(meta.TableName{}, 0)
 	id, code, topSeq := c.ClusterID(), mustName(t, c, 0).StartCode, int64(0)
 	for _, x := range before {
 		topSeq = max(topSeq, x.OpenSeq)
@@ -67,7 +67,7 @@ func TestReopen(t *testing.T) {
 	}
 
 	c = start(t, Options{Dir: dir})
-	after := c.Regions(meta.TableName{})
+	after := c.Regions(meta.TableName{}, 0)
 	if len(after) != len(before) || c.ClusterID() != id {
 		t.Fatalf("%d regions, cluster %s; before %d, %s", len(after), c.ClusterID(), len(before), id)
 	}
@@ -141,7 +141,7 @@ func TestReset(t *testing.T) {
 			t.Errorf("server %d is %s", s.Index, s.State)
 		}
 	}
-	if len(c.Regions(table("t"))) != 0 || c.Catalog().HasGroup("g") || len(c.rules.List()) != 0 || c.clock.Frozen() || c.zk.Exists("/foreign") {
+	if len(c.Regions(table("t"), 0)) != 0 || c.Catalog().HasGroup("g") || len(c.rules.List()) != 0 || c.clock.Frozen() || c.zk.Exists("/foreign") {
 		t.Error("something is left")
 	}
 	create(t, c, "t")
@@ -188,7 +188,7 @@ func TestUnderLoad(t *testing.T) {
 	for round := range 24 {
 		n := written.Load()
 		eventually(t, "writes go on", func() bool { return written.Load() >= n+20 })
-		rs := c.Regions(table("t"))
+		rs := c.Regions(table("t"), 0)
 		r := rs[round%len(rs)]
 		switch round % 4 {
 		case 0, 1:
@@ -208,7 +208,7 @@ func TestUnderLoad(t *testing.T) {
 	cancel()
 	wg.Wait()
 	eventually(t, "all regions open", func() bool {
-		for _, r := range c.Regions(meta.TableName{}) {
+		for _, r := range c.Regions(meta.TableName{}, 0) {
 			i := r.Index
 			if !r.Parent && (r.State != "OPEN" || i < 0 || c.Servers()[i].Name != r.Server) {
 				return false

@@ -160,7 +160,7 @@ func TestSwitches(t *testing.T) {
 		t.Errorf("split while off: %v", err)
 	}
 	var names []*pb.RegionSpecifier
-	for _, r := range c.Regions(table("t")) {
+	for _, r := range c.Regions(table("t"), 0) {
 		names = append(names, &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(r.Encoded)})
 	}
 	_, err = k.Call("MergeTableRegions", &pb.MergeTableRegionsRequest{Region: names}, &pb.MergeTableRegionsResponse{})

@@ -132,7 +132,7 @@ func (c *Cluster) startServer(s *slot) error {
 	}
 	name := meta.ServerName{Host: c.opts.Advertise, Port: s.port, StartCode: code}
 	p := &process{slot: s, listener: l, Server: regionserver.New(regionserver.Config{
-		Name: name, Store: c.store, Cluster: c, ScannerLease: c.opts.ScannerLease,
+		Name: name, Store: c.store, Cluster: c, Lazy: c.opener, ScannerLease: c.opts.ScannerLease,
 		InlineWrites: c.opts.Dir == "" || c.opts.NoFsync,
 		Chaos:        c.rules, Events: c.events, Logger: c.log.With("server", name.String()),
 	})}
@@ -447,7 +447,7 @@ func (c *Cluster) Servers() []ServerInfo {
 		}
 		infos[i].Name = p.Name().String()
 		if p.Server.Alive() {
-			infos[i].Regions = len(p.Regions())
+			infos[i].Regions = p.RegionCount() + c.catalog.State().GeneratedOn(p.Name())
 		}
 	}
 	return infos

@@ -434,7 +434,7 @@ func (r *runner) metaRows(table string) any {
 	}
 	rows := []any{}
 	v := r.c.catalog.Virtual(meta.MetaTable)
-	for row := range v.Rows(meta.FirstRow(tableNamed(table)), false) {
+	for row := range v.Rows(meta.FirstRow(tableNamed(table)), false, 0) {
 		if meta.CompareRows(row[0].Row, meta.StopRow(tableNamed(table))) >= 0 {
 			break
 		}

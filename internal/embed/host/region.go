@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"iter"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -19,6 +20,9 @@ type Region struct {
 	Table *store.Table
 	// Virtual renders the rows of a system table; nil for an ordinary region.
 	Virtual VirtualTable
+	// Generated renders the rows of a region of a generated table as long as
+	// nobody has written to it; nil for any other region. Table is set, too.
+	Generated Generator
 	// OpenSeq is the sequence number at opening (seqnumDuringOpen in
 	// hbase:meta). It grows each time a region is opened.
 	OpenSeq int64
@@ -41,8 +45,39 @@ type VirtualTable interface {
 	// Rows gives whole rows, cells in HBase's order, beginning with the first
 	// row at or after start (reversed: at or before start). A nil start means
 	// the table's first row (reversed: its last). It ends when the consumer
-	// stops or rows run out. The cells may be kept but not changed.
+	// stops or rows run out. Rows without a cell at or after the time since
+	// may be left out. The cells may be kept but not changed.
+	Rows(start []byte, reversed bool, since int64) iter.Seq[[]cells.Cell]
+}
+
+// Generator is a region of a generated table: its rows are rendered until the
+// first write puts them into the table's store. All methods are safe for
+// concurrent use.
+type Generator interface {
+	// Stored says whether the rows are in the store.
+	Stored() bool
+	// Store puts the rows into the store, once; later calls cost little.
+	Store(ctx context.Context) error
+	// Rows renders them: see VirtualTable.
 	Rows(start []byte, reversed bool) iter.Seq[[]cells.Cell]
+}
+
+// Lazy finds regions that are opened only when a call asks for them. All
+// methods are safe for concurrent use and return at once.
+type Lazy interface {
+	// Resolve says what a server is to do with a region it does not hold,
+	// named by its full or its encoded name.
+	Resolve(self meta.ServerName, name []byte) Resolution
+	// Holding gives the regions that are the server's to open.
+	Holding(self meta.ServerName) []meta.Region
+}
+
+// Resolution is what is known about a lazily opened region: at most one of the
+// fields is set, and none for a region that is not the server's business.
+type Resolution struct {
+	Region  *Region // serve it
+	Opening bool    // it is on its way here
+	Moved   *Moved  // it was here
 }
 
 // Moved says where a region went when it was closed for a move; the closing

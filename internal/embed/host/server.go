@@ -27,7 +27,12 @@ type RegionServer interface {
 	// else NotServingRegionException. Closing a region that is not open is no
 	// error.
 	CloseRegion(ctx context.Context, encoded string, moved *Moved) error
-	// Regions gives the regions being served, in no particular order.
+	// CloseTable closes every region of a table that is open, as CloseRegion
+	// does without moved; with lazily set, only those that were opened because
+	// a call asked for them, and may be so again.
+	CloseTable(ctx context.Context, table meta.TableName, lazily bool) error
+	// Regions gives the regions being served, in no particular order; of those
+	// that are opened lazily, those that are open.
 	Regions() []*Region
 	// Alive is false once Stop or Kill was called.
 	Alive() bool

@@ -28,6 +28,9 @@ func (m *Master) alter(ctx context.Context, p *pb.TableName, class string, group
 			if err := systemVirtual(t, "altering"); err != nil {
 				return err
 			}
+			if t.Formula != nil && !sameFamilies(t.Schema, schema) {
+				return generatedTable(t, "changing the families")
+			}
 			if err := m.checkSchema(s, schema); err != nil {
 				return err
 			}
@@ -90,15 +93,45 @@ func (m *Master) setSchema(ctx context.Context, t *catalog.Table, schema *pb.Tab
 // reopen opens a table's regions again where they are.
 func (m *Master) reopen(ctx context.Context, t *catalog.Table) error {
 	var ps []placement
-	for r := range m.state().RegionsOf(t.Name) {
-		if rs := m.find(r.Server); r.State == pb.RegionState_OPEN && rs != nil && rs.Alive() {
+	open := func() error {
+		if len(ps) == 0 {
+			return nil
+		}
+		err := m.open(ctx, t, ps, publishOpen)
+		ps = nil
+		return err
+	}
+	for r := range m.state().Select(t.Name, func(r *catalog.Region) bool { return r.State == pb.RegionState_OPEN }) {
+		if rs := m.find(r.Server); rs != nil && rs.Alive() {
 			ps = append(ps, placement{region: r, server: rs, seq: m.nextSeq()})
 		}
+		if t.Formula != nil && len(ps) == chunk {
+			if err := open(); err != nil {
+				return err
+			}
+		}
 	}
-	if len(ps) == 0 {
-		return nil
+	if err := open(); err != nil {
+		return err
 	}
-	return m.open(ctx, t, ps, publishOpen)
+	if t.Formula != nil {
+		// What servers have opened of it is as it was before.
+		for _, rs := range m.cfg.Servers.Live() {
+			if err := rs.CloseTable(ctx, t.Name, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func sameFamilies(a, b *pb.TableSchema) bool {
+	for _, f := range a.GetColumnFamilies() {
+		if catalog.FamilyOf(b, f.GetName()) == nil {
+			return false
+		}
+	}
+	return len(a.GetColumnFamilies()) == len(b.GetColumnFamilies())
 }
 
 func (m *Master) modifyTable(ctx context.Context, q *pb.ModifyTableRequest) (uint64, error) {

@@ -124,6 +124,9 @@ func (m *Master) place(ctx context.Context, t *catalog.Table, regions []*catalog
 func (m *Master) open(ctx context.Context, t *catalog.Table, ps []placement, publish func(*catalog.Tx, []placement) error) error {
 	for range 100 {
 		for i := range ps {
+			if t.Formula != nil && m.lazy(ps[i].region) {
+				continue
+			}
 			h, err := m.hosted(t, ps[i].region, ps[i].seq)
 			if err != nil {
 				return err
@@ -214,8 +217,10 @@ func (m *Master) assignOne(ctx context.Context, t *catalog.Table, r *catalog.Reg
 		want = ps[0].server
 	}
 	if gap := m.cfg.Controls.transitionGap(); gap > 0 {
-		want.SetOpening(r.Encoded, true)
-		defer want.SetOpening(r.Encoded, false)
+		if !m.lazy(r) {
+			want.SetOpening(r.Encoded, true)
+			defer want.SetOpening(r.Encoded, false)
+		}
 		if err := m.change(r.Encoded, func(r *catalog.Region) {
 			r.State, r.Target = pb.RegionState_OPENING, want.Name()
 		}); err != nil {
@@ -259,7 +264,7 @@ func (m *Master) AssignUnassigned(ctx context.Context) error {
 
 // assignTable opens those of a table's regions that wanted chooses.
 func (m *Master) assignTable(ctx context.Context, name meta.TableName, wanted func(*catalog.Region) bool) error {
-	if m.state().Table(name) == nil || !slices.ContainsFunc(slices.Collect(m.state().RegionsOf(name)), wanted) {
+	if m.state().Table(name) == nil || !anyRegion(m.state(), name, wanted) {
 		return nil
 	}
 	// Exclusively, as in a DDL: all of them open in one change.
@@ -272,30 +277,41 @@ func (m *Master) assignTable(ctx context.Context, name meta.TableName, wanted fu
 	if t == nil {
 		return nil
 	}
-	var regions []*catalog.Region
-	for r := range m.state().RegionsOf(name) {
-		if wanted(r) {
-			regions = append(regions, r)
+	if m.state().Unplaced(name) {
+		servers, err := m.serversFor(ctx, t)
+		if err != nil {
+			return err
+		}
+		if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+			tx.Place(name, pb.RegionState_OPEN, servers, m.nextSeq())
+			return nil
+		}); err != nil {
+			return err
+		}
+		if err := m.settlePlaced(ctx, t); err != nil {
+			return err
 		}
 	}
-	if len(regions) == 0 {
-		return nil
+	return m.assignSelected(ctx, t, wanted)
+}
+
+func anyRegion(s *catalog.State, name meta.TableName, wanted func(*catalog.Region) bool) bool {
+	for range s.Select(name, wanted) {
+		return true
 	}
-	ps, err := m.place(ctx, t, regions)
-	if err != nil {
-		return err
-	}
-	return m.open(ctx, t, ps, publishOpen)
+	return false
 }
 
 // ServerDied opens the regions of a dead server elsewhere, hbase:meta first.
 // It is called after the server was taken out of the live list.
 func (m *Master) ServerDied(ctx context.Context, dead meta.ServerName) error {
 	tables := map[meta.TableName]bool{}
-	for r := range m.state().AllRegions() {
+	for range m.state().Select(meta.TableName{}, func(r *catalog.Region) bool {
 		if r.Target == dead && !r.Parent() {
 			tables[r.Info.Table] = true
 		}
+		return false
+	}) {
 	}
 	orphan := func(r *catalog.Region) bool {
 		return r.Target == dead && !r.Parent() && (r.State == pb.RegionState_OPEN || r.InTransition())
@@ -389,13 +405,19 @@ func (m *Master) destination(s *catalog.State, t *catalog.Table, r *catalog.Regi
 func (m *Master) move(ctx context.Context, t *catalog.Table, r *catalog.Region, dst host.RegionServer) error {
 	src, seq := m.find(r.Server), m.nextSeq()
 	moved := &host.Moved{To: dst.Name(), OpenSeq: seq}
+	lazy := m.lazy(r)
+	if lazy {
+		moved = nil // servers see it in the catalog
+	}
 	gap := m.cfg.Controls.transitionGap()
 	if gap > 0 {
 		if err := m.change(r.Encoded, func(r *catalog.Region) { r.State = pb.RegionState_CLOSING }); err != nil {
 			return err
 		}
-		dst.SetOpening(r.Encoded, true)
-		defer dst.SetOpening(r.Encoded, false)
+		if !lazy {
+			dst.SetOpening(r.Encoded, true)
+			defer dst.SetOpening(r.Encoded, false)
+		}
 		m.closeOn(ctx, src, r.Encoded, moved)
 		if err := m.change(r.Encoded, func(r *catalog.Region) { r.State, r.Target = pb.RegionState_OPENING, dst.Name() }); err != nil {
 			return err
@@ -459,6 +481,12 @@ func (m *Master) Unassign(ctx context.Context, encoded string) error {
 	if r.State != pb.RegionState_OPEN {
 		return nil
 	}
+	if m.lazy(r) {
+		// Or it would be opened again before the catalog says that it is closed.
+		if err := m.change(encoded, func(r *catalog.Region) { r.State = pb.RegionState_CLOSING }); err != nil {
+			return err
+		}
+	}
 	m.closeOn(ctx, m.find(r.Server), encoded, nil)
 	m.event(eventlog.Event{Method: "close", Server: r.Server.Address(), Table: r.Info.Table.String(), Region: encoded})
 	return m.change(encoded, func(r *catalog.Region) { r.State = pb.RegionState_CLOSED })
@@ -467,6 +495,16 @@ func (m *Master) Unassign(ctx context.Context, encoded string) error {
 // closeAll closes all of a table's open regions, eight at a time. The caller
 // holds the table's lock exclusively.
 func (m *Master) closeAll(ctx context.Context, name meta.TableName) {
+	if t := m.state().Table(name); t == nil || t.Formula != nil {
+		ctx, cancel := context.WithTimeout(ctx, closeWait)
+		defer cancel()
+		for _, rs := range m.cfg.Servers.Live() {
+			if err := rs.CloseTable(ctx, name, false); err != nil {
+				m.log.Warn("table closed while writes were running", "table", name.String(), "server", rs.Name().String(), "err", err)
+			}
+		}
+		return
+	}
 	limit := make(chan struct{}, 8)
 	var wg sync.WaitGroup
 	for r := range m.state().RegionsOf(name) {

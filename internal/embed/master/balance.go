@@ -35,10 +35,8 @@ func (m *Master) Balance(ctx context.Context, group string, ignoreTransition, dr
 		return BalanceResult{}, nil
 	}
 	if !ignoreTransition {
-		for r := range s.AllRegions() {
-			if r.InTransition() {
-				return BalanceResult{}, nil
-			}
+		if anyRegion(s, meta.TableName{}, (*catalog.Region).InTransition) {
+			return BalanceResult{}, nil
 		}
 	}
 	groups := []string{group}
@@ -81,57 +79,85 @@ func (m *Master) plan(s *catalog.State, group string) []transfer {
 	if len(servers) < 2 {
 		return nil
 	}
-	// Regions by server and table, so that a move costs as many steps as there
-	// are servers and tables, however many regions there are.
+	// Numbers of regions by server and table, so that a move costs as many steps
+	// as there are servers and tables, however many regions there are.
 	count := map[meta.ServerName]int{}
-	held := map[meta.ServerName]map[meta.TableName][]*catalog.Region{}
+	held := map[meta.ServerName]map[meta.TableName]int{}
 	for _, n := range servers {
-		held[n] = map[meta.TableName][]*catalog.Region{}
+		held[n] = map[meta.TableName]int{}
+	}
+	inGroup := map[meta.TableName]bool{}
+	for t := range s.Tables() {
+		inGroup[t.Name] = s.GroupOfTable(t) == group
+	}
+	movable := func(r *catalog.Region) bool {
+		return r.State == pb.RegionState_OPEN && held[r.Server] != nil && inGroup[r.Info.Table]
 	}
 	var tables []meta.TableName
 	seen := map[meta.TableName]bool{}
-	for r := range s.AllRegions() {
-		t := s.Table(r.Info.Table)
-		if t == nil || r.State != pb.RegionState_OPEN || s.GroupOfTable(t) != group || held[r.Server] == nil {
-			continue
+	for range s.Select(meta.TableName{}, func(r *catalog.Region) bool {
+		if movable(r) {
+			if !seen[r.Info.Table] {
+				seen[r.Info.Table] = true
+				tables = append(tables, r.Info.Table)
+			}
+			held[r.Server][r.Info.Table]++
+			count[r.Server]++
 		}
-		if !seen[t.Name] {
-			seen[t.Name] = true
-			tables = append(tables, t.Name)
-		}
-		held[r.Server][t.Name] = append(held[r.Server][t.Name], r)
-		count[r.Server]++
+		return false
+	}) {
 	}
-	var out []transfer
+	// What is to leave a server, by table: the servers to go to.
+	leaving := map[meta.ServerName]map[meta.TableName][]meta.ServerName{}
+	planned := 0
 	for {
 		most := slices.MaxFunc(servers, func(a, b meta.ServerName) int { return cmp.Compare(count[a], count[b]) })
 		least := slices.MinFunc(servers, func(a, b meta.ServerName) int { return cmp.Compare(count[a], count[b]) })
 		if count[most]-count[least] < 2 {
-			return out
+			break
 		}
 		// Of the fuller server's regions, one of the table that is most uneven
 		// between the two; hbase:meta last.
 		table := slices.MaxFunc(tables, func(a, b meta.TableName) int {
 			uneven := func(t meta.TableName) int {
-				n := len(held[most][t])
+				n := held[most][t]
 				switch {
 				case n == 0:
 					return -2 << 30
 				case t == meta.MetaTable:
 					return -1 << 30
 				}
-				return n - len(held[least][t])
+				return n - held[least][t]
 			}
 			return cmp.Compare(uneven(a), uneven(b))
 		})
-		from := held[most][table]
-		r := from[len(from)-1]
-		held[most][table] = from[:len(from)-1]
-		held[least][table] = append(held[least][table], r)
+		held[most][table]--
+		held[least][table]++
 		count[most]--
 		count[least]++
-		out = append(out, transfer{r.Encoded, least})
+		if leaving[most] == nil {
+			leaving[most] = map[meta.TableName][]meta.ServerName{}
+		}
+		leaving[most][table] = append(leaving[most][table], least)
+		planned++
 	}
+	out := make([]transfer, 0, planned)
+	var to meta.ServerName
+	for r := range s.Select(meta.TableName{}, func(r *catalog.Region) bool {
+		if !movable(r) {
+			return false
+		}
+		list := leaving[r.Server][r.Info.Table]
+		if len(list) == 0 {
+			return false
+		}
+		to = list[0]
+		leaving[r.Server][r.Info.Table] = list[1:]
+		return true
+	}) {
+		out = append(out, transfer{r.Encoded, to})
+	}
+	return out
 }
 
 // decommission marks servers so that no region is opened on them, and with
@@ -161,11 +187,10 @@ func (m *Master) recommission(address string) error {
 // Drain moves every region off a server before it is stopped. Regions that
 // have nowhere to go stay.
 func (m *Master) Drain(ctx context.Context, rs host.RegionServer) {
-	for r := range m.state().AllRegions() {
-		if r.Server == rs.Name() && r.State == pb.RegionState_OPEN {
-			if err := m.Move(ctx, r.Encoded, meta.ServerName{}); err != nil {
-				m.log.Warn("region stays on a server that stops", "region", r.Encoded, "server", rs.Name().String(), "err", err)
-			}
+	name := rs.Name()
+	for r := range m.state().Select(meta.TableName{}, func(r *catalog.Region) bool { return r.Server == name && r.State == pb.RegionState_OPEN }) {
+		if err := m.Move(ctx, r.Encoded, meta.ServerName{}); err != nil {
+			m.log.Warn("region stays on a server that stops", "region", r.Encoded, "server", name.String(), "err", err)
 		}
 	}
 }

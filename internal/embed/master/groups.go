@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/eventlog"
@@ -179,18 +180,53 @@ func (m *Master) settle(ctx context.Context, name meta.TableName) error {
 	if len(servers) == 0 {
 		return nil
 	}
-	var errs []error
-	for r := range s.RegionsOf(name) {
-		if r.State != pb.RegionState_OPEN || slices.ContainsFunc(servers, func(rs host.RegionServer) bool { return rs.Name() == r.Server }) {
+	// Where a region stays closed for a while they move side by side, as many
+	// as HBase's master has workers for procedures.
+	workers := 1
+	if m.cfg.Controls.transitionGap() > 0 {
+		workers = transitionWorkers
+	}
+	var (
+		mu    sync.Mutex
+		errs  []error
+		limit = make(chan struct{}, workers)
+		wg    sync.WaitGroup
+		bound = map[meta.ServerName]int{} // on their way, and not yet counted
+	)
+	for r := range s.Select(name, func(r *catalog.Region) bool {
+		return r.State == pb.RegionState_OPEN && !slices.ContainsFunc(servers, func(rs host.RegionServer) bool { return rs.Name() == r.Server })
+	}) {
+		limit <- struct{}{}
+		mu.Lock()
+		now := m.state()
+		dst := slices.MinFunc(servers, func(a, b host.RegionServer) int {
+			return now.Held(a.Name()) + bound[a.Name()] - now.Held(b.Name()) - bound[b.Name()]
+		})
+		bound[dst.Name()]++
+		mu.Unlock()
+		move := func() {
+			err := m.move(ctx, t, r, dst)
+			mu.Lock()
+			defer mu.Unlock()
+			bound[dst.Name()]--
+			if err != nil {
+				errs = append(errs, err)
+			}
+			<-limit
+		}
+		if workers == 1 {
+			move()
 			continue
 		}
-		dst := byLoad(m.state(), servers)[0]
-		if err := m.move(ctx, t, r, dst); err != nil {
-			errs = append(errs, err)
-		}
+		wg.Go(move)
 	}
+	wg.Wait()
 	return errors.Join(errs...)
 }
+
+// transitionWorkers is how many regions of one table move at once
+// (hbase.master.procedure.threads).
+const transitionWorkers = 16
 
 // settleAll settles every table.
 func (m *Master) settleAll(ctx context.Context) error {

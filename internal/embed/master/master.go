@@ -42,6 +42,7 @@ type Config struct {
 	Tables     *Tables
 	Procedures *Procedures
 	Controls   *Controls
+	Opener     *Opener
 	Servers    Servers
 	Cluster    host.Cluster
 	// Events may be nil.

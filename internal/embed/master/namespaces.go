@@ -52,10 +52,12 @@ func (m *Master) checkNamespaceQuota(s *catalog.State, name meta.TableName, regi
 	}
 	if most, ok := limit(maxRegionsKey); ok {
 		have := 0
-		for r := range s.Regions() {
+		for range s.Select(meta.TableName{}, func(r *catalog.Region) bool {
 			if r.Info.Table.Namespace == name.Namespace && !r.Parent() {
 				have++
 			}
+			return false
+		}) {
 		}
 		if have+regions > most {
 			return refuse(wire.ClassQuotaExceeded, "The table %s is not allowed to have %d regions. The total number of regions permitted is only %d, while current region count is %d. This may be transient, please retry later if there are any ongoing split operations in the namespace.", name, regions, most, have)

@@ -26,14 +26,16 @@ func (m *Master) Reset(ctx context.Context) error {
 		m.closeAll(ctx, t.Name)
 		err = m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 			if t := tx.Table(t.Name); t != nil {
-				for _, r := range slices.Collect(tx.RegionsOf(t.Name)) {
-					tx.DeleteRegion(r)
-				}
+				tx.DeleteRegionsOf(t.Name)
 				tx.DeleteTable(t)
 				tx.SetSetting(dropSetting(t.ID), "1")
 			}
 			return nil
 		})
+		if t.Formula != nil {
+			// Until now a call could have a region opened again.
+			m.closeAll(ctx, t.Name)
+		}
 		unlock()
 		if err != nil {
 			return err

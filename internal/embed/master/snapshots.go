@@ -86,6 +86,9 @@ func (m *Master) snapshot(ctx context.Context, q *pb.SnapshotRequest) (uint64, e
 			if t.Virtual() {
 				return refuse(wire.ClassSnapshotCreation, "unsupported: snapshot of %s: its rows are rendered from the catalog", name)
 			}
+			if err := generatedTable(t, "snapshot"); err != nil {
+				return err
+			}
 			prepared()
 			return m.takeSnapshot(ctx, t, d)
 		})
@@ -183,6 +186,9 @@ func (m *Master) restoreSnapshot(ctx context.Context, q *pb.RestoreSnapshotReque
 		var gone *replaced
 		if old := s.Table(name); old != nil {
 			if err := systemVirtual(old, "restoring"); err != nil {
+				return err
+			}
+			if err := generatedTable(old, "restoring"); err != nil {
 				return err
 			}
 			if old.State != pb.TableState_DISABLED {

@@ -48,7 +48,7 @@ func (m *Master) split(ctx context.Context, encoded string, row []byte, group, n
 			if r == nil {
 				return refuse(wire.ClassUnknownRegion, "No RegionState found for %s", encoded)
 			}
-			at, err := m.checkSplit(s, t, r, row)
+			at, err := m.checkSplit(ctx, s, t, r, row)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func (m *Master) split(ctx context.Context, encoded string, row []byte, group, n
 const noSplitPolicy = "DisabledRegionSplitPolicy"
 
 // checkSplit refuses splits as HBase does and finds the row to split at.
-func (m *Master) checkSplit(s *catalog.State, t *catalog.Table, r *catalog.Region, row []byte) ([]byte, error) {
+func (m *Master) checkSplit(ctx context.Context, s *catalog.State, t *catalog.Table, r *catalog.Region, row []byte) ([]byte, error) {
 	if t.State != pb.TableState_ENABLED {
 		return nil, tableNotEnabled(t.Name)
 	}
@@ -72,6 +72,9 @@ func (m *Master) checkSplit(s *catalog.State, t *catalog.Table, r *catalog.Regio
 		return nil, refuse(wire.ClassDoNotRetryRegion, "%s is not OPEN; state=%s", r.Encoded, r.State)
 	}
 	if len(row) == 0 {
+		if err := m.storeRows(ctx, t, r); err != nil {
+			return nil, err
+		}
 		h, err := m.cfg.Tables.Handle(t)
 		if err != nil {
 			return nil, err
@@ -109,6 +112,9 @@ func (m *Master) checkSplit(s *catalog.State, t *catalog.Table, r *catalog.Regio
 func (m *Master) doSplit(ctx context.Context, t *catalog.Table, r *catalog.Region, at []byte) error {
 	id, err := m.childID(r)
 	if err != nil {
+		return err
+	}
+	if err := m.storeRows(ctx, t, r); err != nil {
 		return err
 	}
 	now := m.cfg.Now().UnixMilli()
@@ -286,6 +292,11 @@ func (m *Master) doMerge(ctx context.Context, t *catalog.Table, rs []*catalog.Re
 	if err != nil {
 		return err
 	}
+	for _, r := range rs {
+		if err := m.storeRows(ctx, t, r); err != nil {
+			return err
+		}
+	}
 	now := m.cfg.Now().UnixMilli()
 	merged := catalog.NewRegion(meta.Region{Table: t.Name, ID: id, Start: rs[0].Info.Start, End: rs[len(rs)-1].Info.End}, now)
 	for _, r := range rs {
@@ -297,7 +308,7 @@ func (m *Master) doMerge(ctx context.Context, t *catalog.Table, rs []*catalog.Re
 		}
 		// Split parents of what is merged would lie over the new region as
 		// soon as it is split itself.
-		for _, p := range slices.Collect(tx.RegionsOf(t.Name)) {
+		for _, p := range slices.Collect(tx.Ordinary(t.Name)) {
 			if p.Parent() && overlap(&p.Info, &merged.Info) {
 				tx.DeleteRegion(p)
 			}
@@ -365,10 +376,10 @@ func (m *Master) clean() (n int, err error) {
 		return c == nil || c.State == pb.RegionState_OPEN || c.Parent()
 	}
 	var work []*catalog.Region
-	for r := range m.state().Regions() {
-		if r.Parent() || len(r.Merged) > 0 && r.State == pb.RegionState_OPEN {
-			work = append(work, r)
-		}
+	for r := range m.state().Select(meta.TableName{}, func(r *catalog.Region) bool {
+		return r.Parent() || len(r.Merged) > 0 && r.State == pb.RegionState_OPEN
+	}) {
+		work = append(work, r)
 	}
 	if len(work) == 0 {
 		return 0, nil

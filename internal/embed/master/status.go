@@ -54,21 +54,11 @@ func (m *Master) decommissioned() (out []*pb.ServerName) {
 
 // countStates counts one table's regions by state.
 func countStates(s *catalog.State, n meta.TableName) *pb.RegionStatesCount {
-	var open, split, closed, transition, total uint32
-	for r := range s.RegionsOf(n) {
-		total++
-		switch {
-		case r.State == pb.RegionState_OPEN:
-			open++
-		case r.Parent():
-			split++
-		case r.InTransition():
-			transition++
-		default:
-			closed++
-		}
+	open, split, closed, transition := s.CountStates(n)
+	return &pb.RegionStatesCount{
+		OpenRegions: new(uint32(open)), SplitRegions: new(uint32(split)), ClosedRegions: new(uint32(closed)),
+		RegionsInTransition: new(uint32(transition)), TotalRegions: new(uint32(open + split + closed + transition)),
 	}
-	return &pb.RegionStatesCount{OpenRegions: &open, SplitRegions: &split, ClosedRegions: &closed, RegionsInTransition: &transition, TotalRegions: &total}
 }
 
 // getClusterStatus answers the parts asked for; none asked for means all.
@@ -108,13 +98,11 @@ func (m *Master) getClusterStatus(_ context.Context, q *pb.GetClusterStatusReque
 		}
 	}
 	if asked(pb.Option_REGIONS_IN_TRANSITION) {
-		for r := range s.AllRegions() {
-			if r.InTransition() {
-				c.RegionsInTransition = append(c.RegionsInTransition, &pb.RegionInTransition{
-					Spec:        &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(r.Encoded)},
-					RegionState: &pb.RegionState{RegionInfo: r.Info.ToProto(), State: r.State.Enum(), Stamp: new(uint64(r.StateTime))},
-				})
-			}
+		for r := range s.Select(meta.TableName{}, (*catalog.Region).InTransition) {
+			c.RegionsInTransition = append(c.RegionsInTransition, &pb.RegionInTransition{
+				Spec:        &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(r.Encoded)},
+				RegionState: &pb.RegionState{RegionInfo: r.Info.ToProto(), State: r.State.Enum(), Stamp: new(uint64(r.StateTime))},
+			})
 		}
 	}
 	if asked(pb.Option_BALANCER_ON) {

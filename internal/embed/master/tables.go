@@ -210,9 +210,7 @@ func (m *Master) deleteTable(ctx context.Context, q *pb.DeleteTableRequest) (uin
 			}
 			prepared()
 			if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
-				for _, r := range slices.Collect(tx.RegionsOf(name)) {
-					tx.DeleteRegion(r)
-				}
+				tx.DeleteRegionsOf(name)
 				tx.DeleteTable(t)
 				tx.SetSetting(dropSetting(t.ID), "1")
 				return nil
@@ -239,6 +237,9 @@ func (m *Master) truncateTable(ctx context.Context, q *pb.TruncateTableRequest) 
 		return m.locked(ctx, name, func(s *catalog.State, t *catalog.Table) error {
 			if t.State != pb.TableState_DISABLED {
 				return tableNotDisabled(name)
+			}
+			if err := generatedTable(t, "truncating"); err != nil {
+				return err
 			}
 			prepared()
 			old := slices.Collect(s.RegionsOf(name))
@@ -300,19 +301,24 @@ func (m *Master) disableTable(ctx context.Context, q *pb.DisableTableRequest) (u
 			err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 				disabled.StateTime = tx.Now()
 				tx.PutTable(&disabled)
-				for _, r := range slices.Collect(tx.RegionsOf(name)) {
-					if !r.Parent() {
-						c := *r
-						c.State, c.StateTime = pb.RegionState_CLOSED, tx.Now()
-						tx.PutRegion(&c)
-					}
-				}
+				closeRegions(tx, name, func(r *catalog.Region) bool { return !r.Parent() })
 				return nil
 			})
 			m.event(eventlog.Event{Method: "disable", Table: name.String()})
 			return err
 		})
 	})
+}
+
+// closeRegions records those of a table's regions as closed that which chooses;
+// of a generated table's, all.
+func closeRegions(tx *catalog.Tx, name meta.TableName, which func(*catalog.Region) bool) {
+	tx.Place(name, pb.RegionState_CLOSED, nil, meta.NoSeqNum)
+	for _, r := range slices.Collect(tx.Select(name, func(r *catalog.Region) bool { return r.State != pb.RegionState_CLOSED && which(r) })) {
+		c := *r
+		c.State, c.StateTime = pb.RegionState_CLOSED, tx.Now()
+		tx.PutRegion(&c)
+	}
 }
 
 func (m *Master) setState(t *catalog.Table, state pb.TableState_State) error {
@@ -352,8 +358,12 @@ func (m *Master) enable(ctx context.Context, t *catalog.Table) error {
 			return err
 		}
 	}
+	servers, err := m.serversFor(ctx, t)
+	if err != nil {
+		return err
+	}
 	var regions []*catalog.Region
-	for r := range m.state().RegionsOf(t.Name) {
+	for r := range m.state().Ordinary(t.Name) {
 		if !r.Parent() {
 			regions = append(regions, r)
 		}
@@ -366,8 +376,12 @@ func (m *Master) enable(ctx context.Context, t *catalog.Table) error {
 		c := *t
 		c.State, c.StateTime = pb.TableState_ENABLED, tx.Now()
 		tx.PutTable(&c)
+		tx.Place(t.Name, pb.RegionState_OPEN, servers, m.nextSeq())
 		return publishOpen(tx, ps)
 	})
+	if err == nil && t.Formula != nil {
+		err = m.settlePlaced(ctx, t)
+	}
 	m.event(eventlog.Event{Method: "enable", Table: t.Name.String()})
 	return err
 }
@@ -391,13 +405,7 @@ func (m *Master) recover() error {
 			if c.State != pb.TableState_DISABLED {
 				continue
 			}
-			for _, r := range slices.Collect(tx.RegionsOf(t.Name)) {
-				if r.State == pb.RegionState_OFFLINE {
-					d := *r
-					d.State = pb.RegionState_CLOSED
-					tx.PutRegion(&d)
-				}
-			}
+			closeRegions(tx, t.Name, func(r *catalog.Region) bool { return r.State == pb.RegionState_OFFLINE })
 		}
 		return nil
 	})

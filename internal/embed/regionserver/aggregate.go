@@ -139,7 +139,7 @@ func (s *Server) aggregateRow(ctx context.Context, r *region, a *aggregation, f 
 		// A region waits for its calls before it closes; an aggregation may take
 		// longer than anybody wants to wait.
 		if r.closing() {
-			return s.notHere(r.Encoded, r.name)
+			return s.gone(r)
 		}
 		if ctx.Err() != nil {
 			return wire.NewRemoteError(wire.ClassTimeoutIO, "nobody waits for the answer")

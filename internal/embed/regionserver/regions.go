@@ -25,6 +25,7 @@ type region struct {
 	// after which nobody gets in.
 	inside atomic.Int64
 	idle   chan struct{} // closed when closing and nobody is inside
+	lazy   bool          // opened because a call asked for it; may be let go of
 
 	reads, writes, filtered atomic.Uint64
 	lastFlush, lastMajor    atomic.Int64 // ms
@@ -82,10 +83,13 @@ func (s *Server) OpenRegion(hr *host.Region) {
 		s.mu.Unlock()
 		return
 	}
+	if old != nil {
+		s.forget(old)
+	}
 	s.regions[hr.Encoded] = r
 	s.names[string(hr.Name)] = r
 	delete(s.opening, hr.Encoded)
-	delete(s.moved, hr.Encoded)
+	delete(s.moved.places, hr.Encoded)
 	s.mu.Unlock()
 	if old != nil {
 		old.close()
@@ -110,17 +114,11 @@ func (s *Server) CloseRegion(ctx context.Context, encoded string, moved *host.Mo
 	s.mu.Lock()
 	r := s.regions[encoded]
 	if r != nil {
-		delete(s.regions, encoded)
-		delete(s.names, string(r.Name))
+		s.forget(r)
 	}
 	delete(s.opening, encoded)
 	if moved != nil {
-		for e, m := range s.moved {
-			if now.Sub(m.at) > movedFor {
-				delete(s.moved, e)
-			}
-		}
-		s.moved[encoded] = movedRegion{*moved, now}
+		s.moved.add(encoded, *moved, now)
 	}
 	s.mu.Unlock()
 	if r == nil {
@@ -160,15 +158,18 @@ func (s *Server) hosted() []*region {
 // byName finds a hosted region by the name in a request; nil if it is not here.
 func (s *Server) byName(name []byte) *region {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if r := s.names[string(name)]; r != nil {
-		return r
+	r := s.names[string(name)]
+	if r == nil {
+		// HBase looks at the encoded part of a name only.
+		if encoded, ok := meta.EncodedNameOf(name); ok {
+			r = s.regions[encoded]
+		}
 	}
-	// HBase looks at the encoded part of a name only.
-	if encoded, ok := meta.EncodedNameOf(name); ok {
-		return s.regions[encoded]
+	s.mu.RUnlock()
+	if r == nil {
+		r = s.resolve(name)
 	}
-	return nil
+	return r
 }
 
 // find is what ClientService does with a region specifier: its type is ignored
@@ -179,7 +180,7 @@ func (s *Server) find(spec *pb.RegionSpecifier) (*region, error) {
 		return r, nil
 	}
 	encoded, _ := meta.EncodedNameOf(name)
-	return nil, s.notHere(encoded, cells.QuoteShort(name, 512))
+	return nil, s.notHere(encoded, name, cells.QuoteShort(name, 512))
 }
 
 // findAny is what AdminService does: both kinds of names are understood.
@@ -189,18 +190,21 @@ func (s *Server) findAny(spec *pb.RegionSpecifier) (*region, error) {
 		s.mu.RLock()
 		r := s.regions[encoded]
 		s.mu.RUnlock()
+		if r == nil {
+			r = s.resolve(spec.GetValue())
+		}
 		if r != nil {
 			return r, nil
 		}
-		return nil, s.notHere(encoded, cells.QuoteShort(spec.GetValue(), 512))
+		return nil, s.notHere(encoded, spec.GetValue(), cells.QuoteShort(spec.GetValue(), 512))
 	}
 	return s.find(spec)
 }
 
 // notHere is the exception for a region that is not served here.
-func (s *Server) notHere(encoded, shown string) error {
+func (s *Server) notHere(encoded string, name []byte, shown string) error {
 	s.mu.RLock()
-	m, gone := s.moved[encoded]
+	m, gone := s.moved.places[encoded]
 	opening := s.opening[encoded]
 	s.mu.RUnlock()
 	if gone && time.Since(m.at) <= movedFor {
@@ -209,19 +213,35 @@ func (s *Server) notHere(encoded, shown string) error {
 	if opening {
 		return wire.NewRemoteError(wire.ClassRegionOpening, "Region "+shown+" is opening on "+s.cfg.Name.String())
 	}
+	if err := s.elsewhere(name, shown); err != nil {
+		return err
+	}
 	return wire.NewRemoteError(wire.ClassNotServingRegion, shown+" is not online on "+s.cfg.Name.String())
 }
 
+// gone is notHere for a region that was.
+func (s *Server) gone(r *region) error { return s.notHere(r.Encoded, r.Name, r.name) }
+
 // enter finds the region of a call and begins it there.
 func (s *Server) enter(spec *pb.RegionSpecifier) (*region, error) {
-	r, err := s.find(spec)
-	if err != nil {
-		return nil, err
+	return s.enterFound(spec, s.find)
+}
+
+// enterFound finds a region and begins a call on it. One that was opened lazily
+// may have been let go of in between; then it is opened again.
+func (s *Server) enterFound(spec *pb.RegionSpecifier, find func(*pb.RegionSpecifier) (*region, error)) (*region, error) {
+	for again := 0; ; again++ {
+		r, err := find(spec)
+		if err != nil {
+			return nil, err
+		}
+		if r.enter() {
+			return r, nil
+		}
+		if !r.lazy || again == 2 {
+			return nil, s.gone(r)
+		}
 	}
-	if !r.enter() {
-		return nil, s.notHere(r.Encoded, r.name)
-	}
-	return r, nil
 }
 
 // tableOfName takes table and encoded name out of a region name that is not

@@ -74,14 +74,11 @@ func (s *Server) enterAny(c *rpcserver.Call, spec *pb.RegionSpecifier) (*region,
 		return nil, err
 	}
 	s.requests.Add(1)
-	r, err := s.findAny(spec)
+	r, err := s.enterFound(spec, s.findAny)
 	if err != nil {
 		return nil, err
 	}
 	c.Target.Table, c.Target.Region = r.table, r.Encoded
-	if !r.enter() {
-		return nil, s.notHere(r.Encoded, r.name)
-	}
 	return r, nil
 }
 
@@ -130,7 +127,14 @@ func (s *Server) getOnlineRegion(context.Context, *rpcserver.Call, *pb.GetOnline
 	s.requests.Add(1)
 	out := &pb.GetOnlineRegionResponse{}
 	for _, r := range s.hosted() {
-		out.RegionInfo = append(out.RegionInfo, r.Info.ToProto())
+		if !r.lazy {
+			out.RegionInfo = append(out.RegionInfo, r.Info.ToProto())
+		}
+	}
+	if s.cfg.Lazy != nil {
+		for _, r := range s.cfg.Lazy.Holding(s.cfg.Name) {
+			out.RegionInfo = append(out.RegionInfo, r.ToProto())
+		}
 	}
 	return out, nil
 }

@@ -114,7 +114,7 @@ func (s *Server) mutateRows(ctx context.Context, r *region, in *pb.MutateRowsReq
 		}
 		conditions = append(conditions, c)
 	}
-	if err := r.writable(); err != nil {
+	if err := r.writable(ctx); err != nil {
 		return false, err
 	}
 	r.writes.Add(1)

@@ -3,6 +3,7 @@ package regionserver
 import (
 	"bytes"
 	"context"
+	"iter"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
@@ -96,21 +97,42 @@ func (s *Server) read(r *region, g *pb.Get) ([]cells.Cell, error) {
 		return nil, err
 	}
 	r.reads.Add(1)
-	if r.Virtual == nil {
+	rows, compare := r.rendered(q)
+	if rows == nil {
 		list, err := r.Table.Get(g.GetRow(), q)
 		if err != nil {
 			return nil, r.explain(err)
 		}
 		return list, nil
 	}
-	src := cells.NewRowsSource(r.Virtual.Rows, r.Virtual.Compare, false)
+	src := cells.NewRowsSource(rows, compare, false)
 	defer src.Close()
-	sc, err := cells.NewScanner(src, r.Virtual.Schema(), cells.RowSpec(g.GetRow(), q), r.Virtual.Compare, s.now())
+	sc, err := cells.NewScanner(src, r.schema(), cells.RowSpec(g.GetRow(), q), compare, s.now())
 	if err != nil {
 		return nil, r.explain(err)
 	}
 	list, _, err := sc.Next(nil, &cells.Limits{})
 	return list, r.explain(err)
+}
+
+// rendered gives the rows of a region that are made when they are read, and
+// their order; nil if they are in the store.
+func (r *region) rendered(q *cells.Query) (rows func(start []byte, reversed bool) iter.Seq[[]cells.Cell], compare func(a, b []byte) int) {
+	switch {
+	case r.Virtual != nil:
+		// A filter may count rows, also those of which the time range leaves
+		// nothing.
+		var since int64
+		if q.Filter == nil && len(q.FamilyRanges) == 0 {
+			since = q.Range.Min
+		}
+		return func(start []byte, reversed bool) iter.Seq[[]cells.Cell] {
+			return r.Virtual.Rows(start, reversed, since)
+		}, r.Virtual.Compare
+	case r.Generated != nil && !r.Generated.Stored():
+		return r.Generated.Rows, bytes.Compare
+	}
+	return nil, nil
 }
 
 // contains says whether the row lies in the region.

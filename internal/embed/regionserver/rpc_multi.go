@@ -172,7 +172,7 @@ func (m *multiCall) atomic(r *region, ra *pb.RegionAction, lists [][]cells.Cell,
 	if err != nil {
 		return err
 	}
-	if err := r.writable(); err != nil {
+	if err := r.writable(m.ctx); err != nil {
 		return err
 	}
 	for _, rm := range rows {
@@ -323,7 +323,7 @@ func (m *multiCall) batch(r *region, ra *pb.RegionAction, collected []int, lists
 	at := make([]int, 0, len(collected)) // of rows, in collected
 	schema := r.schema()
 	var whole error // fails all of them
-	if err := r.writable(); err != nil {
+	if err := r.writable(m.ctx); err != nil {
 		whole = err
 	}
 	for k, i := range collected {

@@ -88,13 +88,17 @@ func (s *Server) reply(c *rpcserver.Call, list []cells.Cell) *pb.Result {
 	return inlineResult(list, false)
 }
 
-// writable refuses regions clients cannot write.
-func (r *region) writable() error {
+// writable refuses regions clients cannot write, and makes a generated one
+// ready to be written.
+func (r *region) writable(ctx context.Context) error {
 	if r.Virtual != nil {
 		return wire.NewRemoteError(wire.ClassDoNotRetryIO, "unsupported: writing to "+r.table+" (its rows are rendered from the cluster's catalog)")
 	}
 	if r.ReadOnly() {
 		return wire.NewRemoteError(wire.ClassDoNotRetryIO, "region is read only")
+	}
+	if r.Generated != nil && !r.Generated.Stored() {
+		return r.Generated.Store(ctx)
 	}
 	return nil
 }
@@ -115,7 +119,7 @@ func (r *region) checkPlace(m *mutation) error {
 
 // apply does one unconditional mutation.
 func (s *Server) apply(ctx context.Context, r *region, m *mutation) (store.MutateResult, error) {
-	if err := r.writable(); err != nil {
+	if err := r.writable(ctx); err != nil {
 		return store.MutateResult{}, err
 	}
 	if err := checkSizes(r.schema(), m); err != nil {
@@ -153,7 +157,7 @@ func (s *Server) checkAndMutate(ctx context.Context, r *region, cond *pb.Conditi
 		}
 		rm.Ops = append(rm.Ops, m.op)
 	}
-	if err := r.writable(); err != nil {
+	if err := r.writable(ctx); err != nil {
 		return none, err
 	}
 	if err := r.checkRange(c.Row, "doCheckAndRowMutate"); err != nil {

@@ -141,16 +141,18 @@ func (s *Server) openScanner(in *pb.ScanRequest, out *pb.ScanResponse) (*scanner
 
 // regionScanner opens a scanner on the rows of a region the caller is in.
 func (s *Server) regionScanner(r *region, spec *cells.ScanSpec, readPoint uint64) (rowScanner, error) {
-	if r.Virtual != nil {
-		src := cells.NewRowsSource(r.Virtual.Rows, r.Virtual.Compare, spec.Reversed)
-		in, err := cells.NewScanner(src, r.schema(), spec, r.Virtual.Compare, s.now())
+	if r.Virtual == nil {
+		spec.Lower, spec.Upper = r.Info.Start, r.Info.End
+	}
+	if rows, compare := r.rendered(spec.Query); rows != nil {
+		src := cells.NewRowsSource(rows, compare, spec.Reversed)
+		in, err := cells.NewScanner(src, r.schema(), spec, compare, s.now())
 		if err != nil {
 			src.Close()
 			return nil, r.explain(err)
 		}
 		return &virtualScanner{in, src}, nil
 	}
-	spec.Lower, spec.Upper = r.Info.Start, r.Info.End
 	in, err := r.Table.NewScan(spec, readPoint)
 	if err != nil {
 		return nil, r.explain(err)
@@ -241,7 +243,7 @@ type span struct {
 func (p *page) fill(rows int) error {
 	sc, r := p.sc, p.sc.region
 	if !r.enter() {
-		return p.s.notHere(r.Encoded, r.name)
+		return p.s.gone(r)
 	}
 	defer r.leave()
 	maxBytes := p.s.cfg.MaxResultBytes
@@ -271,7 +273,7 @@ func (p *page) fill(rows int) error {
 			return err
 		}
 		if r.closing() {
-			return p.s.notHere(r.Encoded, r.name)
+			return p.s.gone(r)
 		}
 		// Where the batch ends with the row, HBase does not look ahead.
 		more = state != cells.NoMoreRows || sc.batch > 0 && len(p.cells)-from == sc.batch

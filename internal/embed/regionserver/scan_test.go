@@ -40,7 +40,7 @@ func (f *fakeTable) Schema() *cells.Schema {
 	return cells.NewSchema(cells.DefaultFamily([]byte("info")))
 }
 func (f *fakeTable) Compare(a, b []byte) int { return f.cmp(a, b) }
-func (f *fakeTable) Rows(start []byte, reversed bool) iter.Seq[[]cells.Cell] {
+func (f *fakeTable) Rows(start []byte, reversed bool, _ int64) iter.Seq[[]cells.Cell] {
 	return func(yield func([]cells.Cell) bool) {
 		rows := slices.Clone(f.rows)
 		if reversed {

@@ -38,6 +38,10 @@ type Config struct {
 	// where commits do not wait for a disk.
 	InlineWrites bool
 
+	// Lazy finds regions that are opened when they are first asked for; nil if
+	// there are none.
+	Lazy host.Lazy
+
 	Chaos  *chaos.Engine
 	Events *eventlog.Log
 	// Services are served on the same port besides the region server's own.
@@ -65,7 +69,8 @@ type Server struct {
 	regions map[string]*region // by encoded name
 	names   map[string]*region // by full name
 	opening map[string]bool
-	moved   map[string]movedRegion
+	moved   movedList
+	lazy    int // of regions, those opened lazily
 
 	requests  atomic.Uint64
 	compactOn atomic.Bool
@@ -102,7 +107,6 @@ func New(cfg Config) *Server {
 		regions: make(map[string]*region),
 		names:   make(map[string]*region),
 		opening: make(map[string]bool),
-		moved:   make(map[string]movedRegion),
 	}
 	//holdfast:allow context a server's life is not bounded by its maker's call
 	s.ctx, s.cancel = context.WithCancel(context.Background())
