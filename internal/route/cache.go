@@ -95,6 +95,7 @@ type Cache struct {
 	now    atomic.Uint32                             // coarse clock: seconds since began
 	routes atomic.Int64
 	stats  counters
+	storms storms
 
 	watcher *watcher // nil unless asked for
 
@@ -305,8 +306,8 @@ func (c *Cache) LocateAhead(ctx context.Context, table meta.TableName, row, stop
 // learned better meanwhile, nothing happens. The next Locate re-reads the
 // region's row and waits while the region is in transition.
 func (c *Cache) Rejected(r *Route) {
-	if !r.Rejected() {
+	if !r.Rejected() && r.reject() {
 		c.stats.rejected.Add(1)
-		r.reject()
+		c.noticed(r)
 	}
 }

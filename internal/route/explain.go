@@ -18,6 +18,7 @@ type counters struct {
 	readErrors, holes, notFound       atomic.Int64
 	rejected, hints, planned, evicted atomic.Int64
 	watch                             watchCounters
+	storms                            stormCounters
 }
 
 // Stats is what a cache has done, and what it holds.
@@ -44,6 +45,8 @@ type Stats struct {
 	Breaker          BreakerState
 	// Watch is about following the changes of hbase:meta.
 	Watch WatchStats
+	// Storm is about mass moves, noticed by what callers met.
+	Storm StormStats
 }
 
 // Stats gives a snapshot.
@@ -54,7 +57,7 @@ func (c *Cache) Stats() Stats {
 		ReadErrors: c.stats.readErrors.Load(), Holes: c.stats.holes.Load(), NotFound: c.stats.notFound.Load(),
 		Rejected: c.stats.rejected.Load(), Hints: c.stats.hints.Load(),
 		Planned: c.stats.planned.Load(), Evicted: c.stats.evicted.Load(),
-		Watch: c.watchStats(),
+		Watch: c.watchStats(), Storm: c.stats.storms.stats(),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,9 @@ import (
 // known, or to a server that is down; then call Rejected.
 func (c *Cache) Moved(r *Route, to meta.ServerName, seq int64) *Route {
 	t := r.table
-	r.reject()
+	if r.reject() {
+		c.noticed(r)
+	}
 	cur := t.root.Load().floor(r.startKey())
 	if cur != r && cur != nil && cur.endsAfter(r.startKey()) {
 		// Somebody knows better already: by the same hint, or from meta.

@@ -181,7 +181,8 @@ func (r *Route) Valid() bool {
 // says that it serves it no (or not yet).
 func (r *Route) Rejected() bool { return r.state.Load()&stateRejected != 0 }
 
-func (r *Route) reject() { r.state.Or(stateRejected) }
+// reject says whether nobody has done so before.
+func (r *Route) reject() bool { return r.state.Or(stateRejected)&stateRejected == 0 }
 
 // touch notes the use. It writes once a second, so that readers on many cores
 // do not fight for the cache line.

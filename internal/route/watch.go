@@ -98,6 +98,15 @@ func (c *Cache) watchStats() WatchStats {
 	return s
 }
 
+// well says whether there is a watcher, and whether it is up to date.
+func (w *watcher) well(now time.Time) bool {
+	if w == nil {
+		return false
+	}
+	at := w.good.Load()
+	return at != 0 && now.Sub(w.cache.began)-time.Duration(at) < 3*w.interval
+}
+
 // watch is the watcher's goroutine.
 func (w *watcher) watch() {
 	c := w.cache
