@@ -41,6 +41,14 @@ type Config struct {
 	// PingAfter is the silence of a server that owes answers after which it is
 	// pinged. Default 2 s, 10 ms to 1 h.
 	PingAfter time.Duration
+	// ReplicaAfter is how long a [Timeline] read waits for the region's primary
+	// before its other replicas are asked. Default 10 ms (Java:
+	// hbase.client.primaryCallTimeout.get), 1 us to 1 h. ScanReplicaAfter is the
+	// same for opening a scanner. Default 1 s (Java:
+	// hbase.client.replicaCallTimeout.scan).
+	ReplicaAfter, ScanReplicaAfter time.Duration
+	// HedgedReads sets Hedge in every [Get] and [Scan].
+	HedgedReads bool
 	// ProcedureTimeout bounds the wait for a master's procedure (create,
 	// disable, ...), if the context ends later or never. Default 10 min.
 	ProcedureTimeout time.Duration
@@ -59,6 +67,13 @@ type Config struct {
 	// BatchBytes and BatchActions bound one Multi request. Defaults 4 MiB and
 	// 2048.
 	BatchBytes, BatchActions int
+	// MetaWatch is how often the client asks hbase:meta which regions have
+	// changed, so that it learns of moves, splits and restarts before calls meet
+	// the old servers: default 0, never; 100 ms to 1 h. Meant for processes that
+	// live long and use many regions, such as gateways, at about a second. While
+	// nothing changes, each time costs one round trip of no rows; what changed
+	// comes as rows of about 700 bytes, two or three times each.
+	MetaWatch time.Duration
 	// Compressor of cell blocks: none (default), gzip, snappy, lz4 or zstd.
 	Compressor string
 
@@ -98,6 +113,14 @@ func WithIdleTimeout(d time.Duration) Option { return func(c *Config) { c.IdleTi
 // WithPingAfter sets [Config.PingAfter].
 func WithPingAfter(d time.Duration) Option { return func(c *Config) { c.PingAfter = d } }
 
+// WithReplicaAfter sets [Config.ReplicaAfter] and [Config.ScanReplicaAfter].
+func WithReplicaAfter(get, scan time.Duration) Option {
+	return func(c *Config) { c.ReplicaAfter, c.ScanReplicaAfter = get, scan }
+}
+
+// WithHedgedReads sets [Config.HedgedReads].
+func WithHedgedReads() Option { return func(c *Config) { c.HedgedReads = true } }
+
 // WithProcedureTimeout sets [Config.ProcedureTimeout].
 func WithProcedureTimeout(d time.Duration) Option {
 	return func(c *Config) { c.ProcedureTimeout = d }
@@ -117,6 +140,11 @@ func WithMaxCellSize(bytes int) Option { return func(c *Config) { c.MaxCellSize 
 // WithBatchLimits sets [Config.BatchBytes] and [Config.BatchActions].
 func WithBatchLimits(bytes, actions int) Option {
 	return func(c *Config) { c.BatchBytes, c.BatchActions = bytes, actions }
+}
+
+// WithMetaWatch sets [Config.MetaWatch].
+func WithMetaWatch(interval time.Duration) Option {
+	return func(c *Config) { c.MetaWatch = interval }
 }
 
 // WithCompressor sets [Config.Compressor].
@@ -141,6 +169,8 @@ func defaultConfig(address string) Config {
 		ConnectTimeout:       5 * time.Second,
 		IdleTimeout:          2 * time.Minute,
 		PingAfter:            2 * time.Second,
+		ReplicaAfter:         session.DefaultReplicaAfter,
+		ScanReplicaAfter:     time.Second,
 		ProcedureTimeout:     10 * time.Minute,
 		ScannerMaxResultSize: 2 << 20,
 		MaxCellSize:          10 << 20,
@@ -204,12 +234,17 @@ func (c *Config) Validate() error {
 		{"ConnectTimeout", c.ConnectTimeout, time.Millisecond, time.Hour},
 		{"IdleTimeout", c.IdleTimeout, time.Second, 24 * time.Hour},
 		{"PingAfter", c.PingAfter, 10 * time.Millisecond, time.Hour},
+		{"ReplicaAfter", c.ReplicaAfter, time.Microsecond, time.Hour},
+		{"ScanReplicaAfter", c.ScanReplicaAfter, time.Microsecond, time.Hour},
 		{"ProcedureTimeout", c.ProcedureTimeout, time.Millisecond, 24 * time.Hour},
 	}
 	for _, d := range durations {
 		if d.d < d.lo || d.d > d.hi {
 			bad(d.name, fmt.Sprintf("%v is not between %v and %v", d.d, d.lo, d.hi))
 		}
+	}
+	if c.MetaWatch != 0 && (c.MetaWatch < 100*time.Millisecond || c.MetaWatch > time.Hour) {
+		bad("MetaWatch", fmt.Sprintf("%v is neither 0 nor between 100ms and 1h", c.MetaWatch))
 	}
 	numbers := []struct {
 		name      string
@@ -255,6 +290,9 @@ func (c Config) String() string {
 	line("connect-timeout", c.ConnectTimeout)
 	line("idle-timeout", c.IdleTimeout)
 	line("ping-after", c.PingAfter)
+	line("replica-after", c.ReplicaAfter)
+	line("scan-replica-after", c.ScanReplicaAfter)
+	line("hedged-reads", c.HedgedReads)
 	line("procedure-timeout", c.ProcedureTimeout)
 	line("max-attempts", c.MaxAttempts)
 	line("scanner-max-result-size", c.ScannerMaxResultSize)
@@ -262,6 +300,7 @@ func (c Config) String() string {
 	line("max-row-size", c.MaxRowSize)
 	line("batch-bytes", c.BatchBytes)
 	line("batch-actions", c.BatchActions)
+	line("meta-watch", c.MetaWatch)
 	line("compressor", c.Compressor)
 	return b.String()
 }
@@ -278,8 +317,9 @@ func (c *Config) session() session.Config {
 		Address: c.Address, User: c.User, RealUser: c.RealUser,
 		OperationTimeout: c.OperationTimeout, RPCTimeout: c.RPCTimeout,
 		ScannerTimeout: c.ScannerTimeout, PingAfter: c.PingAfter,
-		ConnectTimeout: c.ConnectTimeout, IdleTimeout: c.IdleTimeout,
+		ConnectTimeout: c.ConnectTimeout, IdleTimeout: c.IdleTimeout, ReplicaAfter: c.ReplicaAfter,
 		MaxAttempts: c.MaxAttempts, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
+		MetaWatch:  c.MetaWatch,
 		Compressor: c.Compressor, Dial: c.dial, Logger: c.logger, Hooks: c.hooks,
 	}
 }
