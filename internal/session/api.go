@@ -135,6 +135,9 @@ type Item struct {
 	// form; the mutations' associated_cell_count says whose they are.
 	Cells       []byte
 	Idempotency Idempotency
+	// Timeline lets the region's other replicas answer a lone get, as in
+	// RegionCall.
+	Timeline bool
 }
 
 // Outcome is what became of an Item.

@@ -46,6 +46,9 @@ type batch struct {
 	events  chan event
 	tries   int // of locating
 
+	// replicas are asked as well, if some items allow it; nil otherwise.
+	replicas *batchReplicas
+
 	// again collects what an event leaves to be tried again, until settle.
 	again []retrial
 	// told is the last evidence handed on, so that a thousand actions of one
@@ -107,9 +110,15 @@ func (c *Core) Batch(ctx context.Context, table meta.TableName, items []Item) []
 	// Attempts are bounded per item, not for the whole.
 	b.entries = len(items)
 	b.start(c, ctx, retry.Config{Op: "batch", Table: table, MaxAttempts: math.MaxInt})
+	timeline := false
 	for i := range items {
 		b.queue[i] = i
 		b.state[i].at.Idempotency = items[i].Idempotency
+		timeline = timeline || items[i].Timeline
+	}
+	if timeline {
+		b.replicas = newBatchReplicas(b)
+		defer b.replicas.stop()
 	}
 	b.sort()
 	b.run()
@@ -144,9 +153,22 @@ func (b *batch) run() {
 				continue
 			}
 		}
+		if b.replicas != nil {
+			if b.open == 0 {
+				b.replicas.cancel() // whoever is still asked has lost
+			} else {
+				b.askReplicas()
+			}
+		}
 		switch {
 		case len(b.queue) > 0:
 			b.rest()
+		case b.flights > 0 && b.replicas != nil:
+			select {
+			case e := <-b.events:
+				b.handle(e)
+			case <-b.replicas.timer.C:
+			}
 		case b.flights > 0:
 			b.handle(<-b.events)
 		default:
@@ -184,7 +206,7 @@ func (b *batch) ready() []int {
 	now := time.Now()
 	is := func(i int) bool {
 		s := &b.state[i]
-		return !now.Before(s.notBefore) || s.class == retry.ServerDown && s.srv != nil && s.srv.Usable()
+		return s.done || !now.Before(s.notBefore) || s.class == retry.ServerDown && s.srv != nil && s.srv.Usable()
 	}
 	n := 0
 	for _, i := range b.queue {
@@ -197,6 +219,9 @@ func (b *batch) ready() []int {
 	}
 	ready, rest := make([]int, 0, n), make([]int, 0, len(b.queue)-n)
 	for _, i := range b.queue {
+		if b.state[i].done {
+			continue
+		}
 		if is(i) {
 			ready = append(ready, i)
 		} else {
@@ -222,7 +247,7 @@ func (b *batch) rest() {
 	}
 	began := time.Now()
 	d := first.notBefore.Sub(began)
-	if b.flights == 0 {
+	if b.flights == 0 && b.replicas == nil {
 		// Only this pause is between us and the next attempt. Its error is
 		// found again by spent.
 		_ = b.budget.WaitFor(b.op.waiting(), first.class, d, up)
@@ -235,6 +260,7 @@ func (b *batch) rest() {
 	case e := <-b.events:
 		b.handle(e)
 	case <-up:
+	case <-b.replicasDue():
 	case <-timer.C:
 		b.paused(first, began, d)
 	case <-b.op.waiting().Done():
@@ -308,7 +334,7 @@ func (b *batch) sendAll(ready []int, routes []*route.Route) {
 	for n, c := range heads {
 		// The error would be the deadline's, which spent sees too.
 		_ = b.budget.Attempt(peerOf(c.srv).name, "")
-		if n == len(heads)-1 && b.flights == 0 && len(b.queue) == 0 {
+		if n == len(heads)-1 && b.flights == 0 && len(b.queue) == 0 && b.replicas == nil {
 			b.handle(b.exchange(c)) // nothing else to do meanwhile
 			return
 		}
@@ -320,8 +346,11 @@ func (b *batch) sendAll(ready []int, routes []*route.Route) {
 // batch's fixed fields and the items of the chunk, and writes to the chunk.
 func (b *batch) exchange(c *chunk) event {
 	param, block := c.request(b.items, b.core.nonceGroup)
-	q := request{service: ClientService, method: "Multi", param: param, cells: block, result: &c.resp, yield: !c.unsafe}
-	limit := attemptLimit(b.core.cfg.RPCTimeout, b.budget.Timeout(), b.state[c.parts[0].items[0]].attempts)
+	q := request{service: ClientService, method: "Multi", param: param, cells: block, result: &c.resp, yield: !c.unsafe, watched: b.replicas != nil}
+	limit := b.core.cfg.RPCTimeout
+	if !c.replicas {
+		limit = attemptLimit(limit, b.budget.Timeout(), b.state[c.parts[0].items[0]].attempts)
+	}
 	if c.unsafe {
 		limit = 0
 	}
@@ -350,10 +379,16 @@ func (b *batch) exchange(c *chunk) event {
 func (b *batch) describe(c *chunk, timeout time.Duration) Attempt {
 	a := Attempt{
 		Op: b.name, Table: b.tableName, Server: c.srv.Name(), Regions: len(c.parts), Items: c.entries(),
-		Number: b.state[c.parts[0].items[0]].attempts + 1, Start: c.x.began, Timeout: timeout,
+		Number: 1, Start: c.x.began, Timeout: timeout,
 	}
-	if len(c.parts) == 1 {
-		a.Region = c.parts[0].route.Encoded()
+	if !c.replicas { // else the state is somebody else's
+		a.Number += b.state[c.parts[0].items[0]].attempts
+	}
+	if p := c.parts[0]; len(c.parts) == 1 {
+		a.Region = p.route.Encoded()
+		if p.replica != nil {
+			a.Region = p.replica.Encoded()
+		}
 	}
 	return a
 }
@@ -368,6 +403,10 @@ func (b *batch) handle(e event) {
 		return
 	}
 	c := e.chunk
+	if c.replicas {
+		b.replicaAnswered(c)
+		return
+	}
 	if next := c.next; next != nil {
 		b.spawn(func() event { return b.exchange(next) })
 	}
@@ -380,6 +419,8 @@ func (b *batch) located(e event) {
 	for k, i := range e.items {
 		err := e.errs[k]
 		switch {
+		case b.state[i].done:
+			e.routes[k] = nil
 		case err == nil:
 			found = true
 		case e.ended && !b.spent() && errors.Is(err, context.DeadlineExceeded):
@@ -422,6 +463,9 @@ func (b *batch) answered(c *chunk) {
 	err := c.err
 	if err == nil {
 		err = c.answers(b.items, func(p *part, i int, a answer) {
+			if b.state[i].done {
+				return // by a replica
+			}
 			if a.err != nil {
 				b.failed(i, c, p, a.err, true)
 				return
@@ -459,6 +503,10 @@ func (b *batch) trying(i int) bool {
 // failed judges one item's failure and hands on the evidence.
 func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 	s := &b.state[i]
+	if s.done {
+		return // by a replica
+	}
+	b.hurryReplicas(i)
 	at := s.at
 	at.Sent = sent
 	if !sent {

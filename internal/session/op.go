@@ -320,8 +320,7 @@ func (o *op) judge(err error) retry.Decision {
 	}
 	if o.replica != nil {
 		o.budget.OnRegion(o.replica.Encoded())
-		if d.Route == retry.Reject || d.Route == retry.Replace || d.Server == retry.MarkDown || d.Wait == retry.ServerDown {
-			// Nothing else would find out that it has gone elsewhere.
+		if goneElsewhere(d) {
 			o.core.routes.ReplicaRejected(*o.replica)
 		}
 	}

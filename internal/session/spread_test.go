@@ -505,3 +505,151 @@ func TestSpreadReadsOfMany(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// timelineItems are gets of n rows, with a lone increment among them.
+func timelineItems(n int) []Item {
+	items := make([]Item, 0, n+1)
+	for i := range n {
+		it := getItem(fmt.Sprintf("%03d", i))
+		it.Timeline = true
+		items = append(items, it)
+	}
+	return append(items, putItem("900", Safe))
+}
+
+// replicatedTable has regions dealt to rs1 to rs3 with a replica each on the
+// next server; meta is on rs4.
+func replicatedTable(t *testing.T) (*fakeCluster, *Core, meta.TableName) {
+	c := newFake(t, 4)
+	var cuts []string
+	for i := 1; i < 9; i++ {
+		cuts = append(cuts, fmt.Sprintf("%03d", 100*i))
+	}
+	table := c.table("t", cuts...)
+	c.mu.Lock()
+	c.meta = c.servers["rs4:16020"]
+	regions := c.regions
+	for i, r := range regions {
+		r.on = c.servers[fmt.Sprintf("rs%d:16020", 1+i%3)]
+	}
+	c.mu.Unlock()
+	for i, r := range regions {
+		c.replicate(r, 1, c.server(1+(i+1)%3))
+	}
+	core := c.open()
+	for i, o := range core.Batch(t.Context(), table, timelineItems(900)) {
+		if o.Err != nil {
+			t.Fatalf("item %d: %v", i, o.Err)
+		}
+	}
+	synctest.Wait()
+	c.forgetLog()
+	return c, core, table
+}
+
+func TestTimelineBatch(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		out  func(c *fakeCluster)
+		took time.Duration
+	}{
+		{"frozen", func(c *fakeCluster) { c.server(1).freeze() }, 10 * time.Millisecond},
+		{"slow", func(c *fakeCluster) {
+			c.hook(func(q *query) *reply {
+				if q.method == "Multi" && q.srv.name.Host == "rs1" && len(q.param) > 0 {
+					return &reply{apply: true, delay: time.Second}
+				}
+				return nil
+			})
+		}, 10 * time.Millisecond},
+		{"dead", func(c *fakeCluster) { c.server(1).kill() }, time.Millisecond},
+		{"busy", func(c *fakeCluster) {
+			c.hook(func(q *query) *reply {
+				if q.method == "Multi" && q.srv.name.Host == "rs1" {
+					return &reply{err: wire.NewRemoteError(wire.ClassCallQueueTooBig, "")}
+				}
+				return nil
+			})
+		}, time.Millisecond},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, core, table := replicatedTable(t)
+				tc.out(c)
+				items := timelineItems(900)[:900]
+				began := time.Now()
+				stale := 0
+				for i, o := range core.Batch(t.Context(), table, items) {
+					if o.Err != nil || len(o.Results) != 1 || len(o.Results[0].Cells) != 1 || string(o.Results[0].Cells[0].Row) != string(items[i].Row) {
+						t.Fatalf("item %d: %+v", i, o)
+					}
+					home := 1 + i/100%3
+					v := string(o.Results[0].Cells[0].Value)
+					if o.Results[0].Stale {
+						stale++
+						home = 1 + (i/100+1)%3
+					}
+					if v != fmt.Sprintf("rs%d:0", home) {
+						t.Fatalf("item %d, stale %v: %s", i, o.Results[0].Stale, v)
+					}
+				}
+				if d := time.Since(began); d > tc.took {
+					t.Errorf("took %v, want %v", d, tc.took)
+				}
+				// Those of rs1, from their replicas on rs2; not the others.
+				if stale != 300 {
+					t.Errorf("%d stale results, want 300", stale)
+				}
+				c.server(1).thaw()
+				c.hook(nil)
+			})
+		})
+	}
+}
+
+// Only what may be stale comes from replicas.
+func TestTimelineBatchWithOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, core, table := replicatedTable(t)
+		c.server(1).freeze()
+		time.AfterFunc(time.Second, c.server(1).thaw)
+		items := []Item{getItem("001"), getItem("002"), putItem("003", Safe), getItem("101")}
+		items[0].Timeline = true
+		began := time.Now()
+		out := core.Batch(t.Context(), table, items)
+		if d := time.Since(began); d < time.Second || d > 1100*time.Millisecond {
+			t.Errorf("took %v", d)
+		}
+		for i, o := range out {
+			if o.Err != nil || (i != 2) && o.Results[0].Stale != (i == 0) {
+				t.Errorf("item %d: %+v", i, o)
+			}
+		}
+		if n := c.region(table, "003").count["003"]; n != 1 {
+			t.Errorf("put applied %d times", n)
+		}
+	})
+}
+
+func TestTimelineBatchDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, core, table := replicatedTable(t)
+		for i := 1; i <= 3; i++ {
+			c.server(i).freeze()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		for i, o := range core.Batch(ctx, table, timelineItems(300)) {
+			if !errors.Is(o.Err, context.DeadlineExceeded) {
+				t.Fatalf("item %d: %v", i, o.Err)
+			}
+		}
+		if d := time.Since(began); d > 305*time.Millisecond {
+			t.Errorf("returned after %v", d)
+		}
+		for i := 1; i <= 3; i++ {
+			c.server(i).thaw()
+		}
+	})
+}
