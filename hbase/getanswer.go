@@ -1,8 +1,6 @@
 package hbase
 
 import (
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
@@ -17,17 +15,19 @@ type getAnswer struct {
 	inline                 []*pb.Cell
 }
 
+const getAnswerName = "answer to a Get"
+
 // Reset forgets an earlier attempt's answer.
 func (a *getAnswer) Reset() { *a = getAnswer{} }
 
 // UnmarshalVT reads GetResponse{1 result: Result}.
 func (a *getAnswer) UnmarshalVT(b []byte) error {
-	for f := (field{rest: b}); f.next(); {
+	for f := wire.Fields(getAnswerName, b); f.Next(); {
 		switch {
-		case f.err != nil:
-			return f.err
-		case f.num == 1 && f.sub != nil:
-			if err := a.result(f.sub); err != nil {
+		case f.Err != nil:
+			return f.Err
+		case f.Num == 1 && f.Bytes != nil:
+			if err := a.result(f.Bytes); err != nil {
 				return err
 			}
 		}
@@ -38,78 +38,27 @@ func (a *getAnswer) UnmarshalVT(b []byte) error {
 // result reads Result{1 cell*, 2 associated_cell_count, 3 exists, 4 stale,
 // 5 partial}.
 func (a *getAnswer) result(b []byte) error {
-	for f := (field{rest: b}); f.next(); {
+	for f := wire.Fields(getAnswerName, b); f.Next(); {
 		switch {
-		case f.err != nil:
-			return f.err
-		case f.num == 1 && f.sub != nil:
+		case f.Err != nil:
+			return f.Err
+		case f.Num == 1 && f.Bytes != nil:
 			c := new(pb.Cell)
 			a.inline = append(a.inline, c)
-			if err := c.UnmarshalVT(f.sub); err != nil {
+			if err := c.UnmarshalVT(f.Bytes); err != nil {
 				return err
 			}
-		case f.num == 2 && f.sub == nil:
-			a.cells = int(int32(f.v))
-		case f.num == 3 && f.sub == nil:
-			a.exists = f.v != 0
-		case f.num == 4 && f.sub == nil:
-			a.stale = f.v != 0
-		case f.num == 5 && f.sub == nil:
-			a.partial = f.v != 0
+		case f.Num == 2 && f.Bytes == nil:
+			a.cells = int(int32(f.V))
+		case f.Num == 3 && f.Bytes == nil:
+			a.exists = f.V != 0
+		case f.Num == 4 && f.Bytes == nil:
+			a.stale = f.V != 0
+		case f.Num == 5 && f.Bytes == nil:
+			a.partial = f.V != 0
 		}
 	}
 	return nil
-}
-
-// field is one field of a message after another: varints in v with sub nil,
-// counted fields in sub, not nil. Other types are passed over.
-type field struct {
-	rest []byte
-	num  protowire.Number
-	v    uint64
-	sub  []byte
-	err  error
-}
-
-// next gives false at the end; an error comes as a last field.
-func (f *field) next() bool {
-	for f.err == nil && len(f.rest) > 0 {
-		num, typ, n := protowire.ConsumeTag(f.rest)
-		if n < 0 {
-			return f.fail(n)
-		}
-		f.rest = f.rest[n:]
-		f.num, f.v, f.sub = num, 0, nil
-		switch typ {
-		case protowire.VarintType:
-			f.v, n = protowire.ConsumeVarint(f.rest)
-		case protowire.BytesType:
-			if f.sub, n = protowire.ConsumeBytes(f.rest); f.sub == nil {
-				f.sub = f.rest[:0]
-			}
-		default:
-			n = protowire.ConsumeFieldValue(num, typ, f.rest)
-			if n >= 0 {
-				f.rest = f.rest[n:]
-				continue
-			}
-		}
-		if n < 0 {
-			return f.fail(n)
-		}
-		f.rest = f.rest[n:]
-		return true
-	}
-	return false
-}
-
-func (f *field) fail(n int) bool {
-	f.num, f.sub, f.err = 0, nil, malformedAnswer(n)
-	return true
-}
-
-func malformedAnswer(n int) error {
-	return &wire.FormatError{What: "answer to a Get", Detail: protowire.ParseError(n).Error()}
 }
 
 // read joins the answer with the cells that travelled beside it.

@@ -85,7 +85,7 @@ func TestScanParallel(t *testing.T) {
 		{"small answers", &hbase.Scan{Caching: 7}, rows},
 		{"reversed", hbase.NewScan().Reverse(), reversed},
 		{"reversed range", hbase.NewScanRange("r0100", "r0900").Reverse(), reversed[parallelRows-900 : parallelRows-100]},
-		{"reversed from a border", &hbase.Scan{Reversed: true, Start: []byte("r0360"), ExcludeStart: true, Stop: []byte("r0180"), IncludeStop: true}, reversed[parallelRows-360:parallelRows-180]},
+		{"reversed from a border", &hbase.Scan{Reversed: true, Start: []byte("r0360"), ExcludeStart: true, Stop: []byte("r0180"), IncludeStop: true}, reversed[parallelRows-360 : parallelRows-180]},
 	} {
 		for _, o := range []hbase.ParallelOptions{{}, {Workers: 1}, {Workers: 3, Ordered: true}, {Workers: 64, Ordered: true}} {
 			p := tab.ScanParallel(t.Context(), tt.scan, o)

@@ -403,9 +403,13 @@ func FuzzMultiAnswer(f *testing.F) {
 	f.Add(b, block[:5])
 	items := []Item{getItem("a"), getItem("b"), atomicItem("c", 2)}
 	f.Fuzz(func(t *testing.T, msg, block []byte) {
-		c := chunk{parts: []part{{items: []int{0, 1}}, {items: []int{2}, group: true}}}
+		c := chunk{parts: []part{{items: []int{0, 1}}, {items: []int{2}, group: true}}, count: 4}
 		if c.resp.UnmarshalVT(msg) != nil {
 			return
+		}
+		var generated pb.MultiResponse
+		if generated.UnmarshalVT(msg) == nil {
+			sameAnswer(t, &c.resp, &generated)
 		}
 		c.x.cells = block
 		seen := 0
@@ -419,4 +423,50 @@ func FuzzMultiAnswer(f *testing.F) {
 			t.Errorf("%d answers", seen)
 		}
 	})
+}
+
+// sameAnswer compares what is read by hand with what the generated code reads.
+func sameAnswer(t *testing.T, got *multiAnswer, want *pb.MultiResponse) {
+	t.Helper()
+	results := got.results
+	if len(got.regions) != len(want.RegionActionResult) || got.processed != want.GetProcessed() {
+		t.Fatalf("%d regions, processed %v; want %d, %v", len(got.regions), got.processed, len(want.RegionActionResult), want.GetProcessed())
+	}
+	for k, w := range want.RegionActionResult {
+		g := got.regions[k]
+		if g.results != len(w.ResultOrException) || (g.exception == nil) != (w.Exception == nil) || g.processed != w.GetProcessed() || g.hasProcessed != (w.Processed != nil) {
+			t.Fatalf("region %d: %+v, want %v", k, g, w)
+		}
+		for j, w := range w.ResultOrException {
+			g := results[j]
+			if (g.index < 0) != (w.Index == nil) || w.Index != nil && *w.Index < 1<<31 && g.index != int32(*w.Index) {
+				t.Errorf("index %d, want %v", g.index, w.Index)
+			}
+			if e := g.exception(); (e == nil) != (w.Exception == nil) || e.GetName() != w.Exception.GetName() {
+				t.Errorf("exception %v, want %v", e, w.Exception)
+			}
+			r := w.Result
+			exists := int8(-1)
+			if r != nil && r.Exists != nil {
+				exists = 0
+				if *r.Exists {
+					exists = 1
+				}
+			}
+			if g.cells != r.GetAssociatedCellCount() || g.exists != exists || g.stale != r.GetStale() || g.partial != r.GetPartial() {
+				t.Errorf("result %+v, want %v", g, r)
+			}
+			var inline int
+			if g.rare != nil {
+				inline = len(g.rare.inline)
+				if (g.rare.service == nil) != (w.ServiceResult == nil) {
+					t.Errorf("service %v, want %v", g.rare.service, w.ServiceResult)
+				}
+			}
+			if r != nil && inline != len(r.Cell) {
+				t.Errorf("%d cells inside, want %d", inline, len(r.Cell))
+			}
+		}
+		results = results[g.results:]
+	}
 }
