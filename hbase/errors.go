@@ -32,6 +32,8 @@ var (
 	ErrAccessDenied      = fault.ErrAccessDenied
 	ErrConstraint        = fault.ErrConstraint
 	ErrUnsupported       = fault.ErrUnsupported
+	ErrPeerNotFound      = fault.ErrPeerNotFound
+	ErrPeerExists        = fault.ErrPeerExists
 	// ErrInvalid: refused before anything was sent; see [*InvalidError].
 	ErrInvalid = fault.ErrInvalid
 	// ErrRowTooLarge: a row did not fit; read it with AllowPartial or Batch.

@@ -26,6 +26,8 @@ var (
 	ErrUnsupported       = errors.New("not supported by the server")
 	ErrInvalid           = errors.New("invalid request")
 	ErrRowTooLarge       = errors.New("row too large")
+	ErrPeerNotFound      = errors.New("no such replication peer")
+	ErrPeerExists        = errors.New("replication peer exists")
 )
 
 // sentinelOf maps a server exception to its sentinel.
