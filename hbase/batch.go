@@ -2,6 +2,8 @@ package hbase
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/session"
@@ -13,7 +15,12 @@ func (t *Table) batch(ctx context.Context, op string, ops []Op) Outcomes {
 	out := make(Outcomes, len(ops))
 	items := make([]session.Item, 0, len(ops))
 	at := make([]int, 0, len(ops)) // items[i] is ops[at[i]]
+	var pinned []int
 	for i, o := range ops {
+		if g, ok := o.(*Get); ok && g != nil && g.ReplicaID > 0 {
+			pinned = append(pinned, i)
+			continue
+		}
 		item, err := t.item(op, o)
 		if err != nil {
 			out[i].Err = err
@@ -22,6 +29,7 @@ func (t *Table) batch(ctx context.Context, op string, ops []Op) Outcomes {
 		items = append(items, item)
 		at = append(at, i)
 	}
+	defer t.getPinned(ctx, op, ops, pinned, out)()
 	if len(items) == 0 {
 		return out
 	}
@@ -38,6 +46,37 @@ func (t *Table) batch(ctx context.Context, op string, ops []Op) Outcomes {
 		}
 	}
 	return out
+}
+
+// maxPinned bounds the Gets of chosen replicas that are under way for one batch.
+const maxPinned = 16
+
+// getPinned starts the Gets that address a certain replica, one by one: they
+// are for looking at replicas, not for speed. The function waits for them.
+func (t *Table) getPinned(ctx context.Context, op string, ops []Op, pinned []int, out Outcomes) func() {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(len(pinned), maxPinned) {
+		wg.Go(func() {
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(pinned) {
+					return
+				}
+				i := pinned[n]
+				g := ops[i].(*Get)
+				err := checkGet(op, g)
+				if err == nil {
+					out[i].Result, _, err = t.get(ctx, op, g, false)
+				}
+				if err != nil {
+					out[i].Err = t.wrap(op, err)
+				}
+				out[i].Applied = err == nil
+			}
+		})
+	}
+	return wg.Wait
 }
 
 // joinResults merges the answers of one item: one for a single action; for a
@@ -71,7 +110,9 @@ func (t *Table) item(op string, o Op) (session.Item, error) {
 		if err := fillGet(g, o, false); err != nil {
 			return session.Item{}, err
 		}
-		return session.Item{Row: o.Row, Actions: []*pb.Action{{Get: g}}, Idempotency: session.Safe}, nil
+		return session.Item{
+			Row: o.Row, Actions: []*pb.Action{{Get: g}}, Idempotency: session.Safe, Timeline: o.Consistency == Timeline,
+		}, nil
 	case *RowMutations:
 		if err := t.checkRowMutations(op, o); err != nil {
 			return session.Item{}, err

@@ -59,12 +59,15 @@ func (t *Table) get(ctx context.Context, op string, g *Get, existence bool) (res
 	defer func() {
 		// What is the caller's is not kept.
 		c.get, c.resp, c.call.Row = pb.Get{}, getAnswer{}, nil
+		c.call.Timeline, c.call.Hedge, c.call.Replica = false, false, 0
 		t.c.gets.Put(c)
 	}()
 	if err := fillGet(&c.get, g, existence); err != nil {
 		return nil, false, err
 	}
 	c.call.Table, c.call.Row, c.call.Op = t.name, g.Row, op
+	c.call.Timeline, c.call.Replica = g.Consistency == Timeline, g.ReplicaID
+	c.call.Hedge = g.Hedge || t.c.cfg.HedgedReads
 	ans, err := t.c.core.CallRegion(ctx, &c.call)
 	if err != nil {
 		return nil, false, err
@@ -72,7 +75,9 @@ func (t *Table) get(ctx context.Context, op string, g *Get, existence bool) (res
 	if existence {
 		return nil, c.resp.exists, nil
 	}
-	res, err = c.resp.read(ans.Cells)
+	if res, err = c.resp.read(ans.Cells); err == nil && ans.Replica != nil {
+		res.Stale = true
+	}
 	return res, false, err
 }
 

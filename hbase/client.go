@@ -30,7 +30,7 @@ type Client struct {
 // core is what the client needs of a session; tests script it.
 type core interface {
 	CallRegion(context.Context, *session.RegionCall) (session.Answer, error)
-	CallRoute(context.Context, *route.Route, *session.RegionCall) (session.Answer, error)
+	CallReplica(context.Context, *route.Route, *route.Replica, *session.RegionCall) (session.Answer, error)
 	Batch(context.Context, meta.TableName, []session.Item) []session.Outcome
 	CallMaster(context.Context, *session.ServerCall) (session.Answer, error)
 	CallServer(context.Context, meta.ServerName, *session.ServerCall) (session.Answer, error)

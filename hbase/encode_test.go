@@ -45,7 +45,7 @@ func (c *scriptedCore) CallRegion(_ context.Context, call *session.RegionCall) (
 	return session.Answer{Cells: c.cells}, nil
 }
 
-func (c *scriptedCore) CallRoute(context.Context, *route.Route, *session.RegionCall) (session.Answer, error) {
+func (c *scriptedCore) CallReplica(context.Context, *route.Route, *route.Replica, *session.RegionCall) (session.Answer, error) {
 	return session.Answer{}, errors.New("not scripted")
 }
 

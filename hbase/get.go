@@ -25,8 +25,22 @@ type Get struct {
 	SkipBlockCache bool
 	// Isolation is ReadCommitted unless set.
 	Isolation Isolation
-	// Consistency is Strong unless set.
+	// Consistency is Strong unless set: only the region's primary answers. With
+	// Timeline, the primary is asked first, and if it does not answer within
+	// [Config.ReplicaAfter], or cannot answer just now, the other replicas are
+	// asked one after another, the fast ones first; whoever answers first wins,
+	// and [Result.Stale] says if it was not the primary. Tables without replicas
+	// (REGION_REPLICATION) behave as with Strong.
 	Consistency Consistency
+	// ReplicaID, with Timeline, addresses this replica and no other. Default 0:
+	// none in particular.
+	ReplicaID int
+	// Hedge sends the request a second time if it takes longer than 95 of 100
+	// calls to the same server (5 ms to 1 s): to a replica with Timeline, else
+	// over a second connection. The server does the work twice then, so hedges
+	// are at most a twentieth of the client's calls, and none go to servers that
+	// shed load. Batches take no notice of it. See also [WithHedgedReads].
+	Hedge bool
 	// LoadOnDemand lets the server read families the filter does not need only
 	// for rows that pass. Default nil: the server decides.
 	LoadOnDemand *bool

@@ -64,8 +64,18 @@ type Scan struct {
 	Isolation Isolation
 	// ReadType is ReadDefault unless set.
 	ReadType ReadType
-	// Consistency is Strong unless set.
+	// Consistency is Strong unless set. With Timeline each region's scanner is
+	// opened as a [Get] is answered, but the other replicas are asked after
+	// [Config.ScanReplicaAfter]. It stays with the replica that has opened it;
+	// when that fails, the scan goes on behind the last row wherever a scanner
+	// can be opened. What one replica has not heard of yet may then be missing
+	// although another showed later rows.
 	Consistency Consistency
+	// ReplicaID, with Timeline, addresses this replica of each region and no
+	// other. Default 0: none in particular.
+	ReplicaID int
+	// Hedge is [Get.Hedge] for the opening of scanners.
+	Hedge bool
 	// LoadOnDemand lets the server read families the filter does not need only
 	// for rows that pass. Default nil: the server decides.
 	LoadOnDemand *bool

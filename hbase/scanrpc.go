@@ -64,6 +64,8 @@ func (r *rpcScan) open(ctx context.Context, o scanOpening) (scanRegion, *scanRep
 			return req, nil
 		},
 		Result: &resp, Idempotency: session.Safe,
+		Timeline: r.scan.Consistency == Timeline, ReplicaAfter: r.t.c.cfg.ScanReplicaAfter, Replica: r.scan.ReplicaID,
+		Hedge: r.scan.Hedge || r.t.c.cfg.HedgedReads, Abandoned: r.closeAbandoned,
 	})
 	if err != nil {
 		if retry.ScannerLost(err) {
@@ -72,13 +74,28 @@ func (r *rpcScan) open(ctx context.Context, o scanOpening) (scanRegion, *scanRep
 		}
 		return nil, nil, err
 	}
-	reg := &rpcRegion{scan: r, route: ans.Route, id: resp.GetScannerId()}
-	reply, err := replyOf(&resp, ans.Cells)
+	reg := &rpcRegion{scan: r, route: ans.Route, replica: ans.Replica, id: resp.GetScannerId()}
+	reply, err := reg.read(&resp, ans.Cells)
 	if err != nil {
 		return nil, nil, err
 	}
 	reply.mvcc = resp.GetMvccReadPoint()
 	return reg, reply, nil
+}
+
+// closeAbandoned closes a scanner that was opened in vain: another replica's was
+// opened first.
+func (r *rpcScan) closeAbandoned(ans session.Answer, result []byte) {
+	var resp pb.ScanResponse
+	if resp.UnmarshalVT(result) != nil || resp.ScannerId == nil || resp.MoreResults != nil && !resp.GetMoreResults() ||
+		resp.MoreResultsInRegion != nil && !resp.GetMoreResultsInRegion() {
+		return // there is none, or the server has closed it
+	}
+	reg := &rpcRegion{scan: r, route: ans.Route, replica: ans.Replica, id: resp.GetScannerId()}
+	//holdfast:allow context the scan that it was opened for may be over
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	reg.close(ctx)
 }
 
 func (r *rpcScan) common(req *pb.ScanRequest, limit int) {
@@ -90,11 +107,20 @@ func (r *rpcScan) common(req *pb.ScanRequest, limit int) {
 	}
 }
 
-// rpcRegion is an open scanner on the region of a route.
+// rpcRegion is an open scanner on the region of a route, or on a replica of it.
 type rpcRegion struct {
-	scan  *rpcScan
-	route *route.Route
-	id    uint64
+	scan    *rpcScan
+	route   *route.Route
+	replica *route.Replica // nil: the primary
+	id      uint64
+}
+
+// read reads an answer of the scanner.
+func (r *rpcRegion) read(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
+	if r.replica != nil {
+		resp.Stale = new(true)
+	}
+	return replyOf(resp, block)
 }
 
 func (r *rpcRegion) bounds() (start, end []byte) { return r.route.Start(), r.route.End() }
@@ -113,7 +139,7 @@ func (r *rpcRegion) next(ctx context.Context, seq uint64, limit int) (*scanReply
 	if err != nil {
 		return nil, err
 	}
-	return replyOf(&resp, ans.Cells)
+	return r.read(&resp, ans.Cells)
 }
 
 func (r *rpcRegion) renew(ctx context.Context, seq uint64) error {
@@ -133,7 +159,7 @@ func (r *rpcRegion) close(ctx context.Context) {
 }
 
 func (r *rpcRegion) call(ctx context.Context, op string, req *pb.ScanRequest, resp *pb.ScanResponse) (session.Answer, error) {
-	ans, err := r.scan.t.c.core.CallRoute(ctx, r.route, &session.RegionCall{
+	ans, err := r.scan.t.c.core.CallReplica(ctx, r.route, r.replica, &session.RegionCall{
 		Table: r.scan.t.name, Row: r.route.Start(), Method: "Scan", Op: op,
 		Param:  func([]byte, int) (wire.Marshaler, []byte) { return req, nil },
 		Result: resp, Idempotency: session.Safe,

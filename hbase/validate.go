@@ -105,7 +105,22 @@ func checkGet(op string, g *Get) error {
 	if err := checkCount(op, "max per family", g.MaxPerFamily); err != nil {
 		return err
 	}
+	if err := checkReplica(op, g.Consistency, g.ReplicaID); err != nil {
+		return err
+	}
 	return checkCount(op, "offset per family", g.OffsetPerFamily)
+}
+
+// checkReplica: HBase names replicas with four hex digits. A strong read of a
+// chosen replica would not be what it says.
+func checkReplica(op string, c Consistency, id int) error {
+	switch {
+	case id < 0 || id > 0xFFFF:
+		return invalid(op, "replica id", fmt.Sprintf("%d is not between 0 and 65535", id))
+	case id > 0 && c != Timeline:
+		return invalid(op, "replica id", "needs Consistency Timeline")
+	}
+	return nil
 }
 
 func checkScan(s *Scan) error {
@@ -129,6 +144,9 @@ func checkScan(s *Scan) error {
 		if err := checkCount(op, n.what, n.n); err != nil {
 			return err
 		}
+	}
+	if err := checkReplica(op, s.Consistency, s.ReplicaID); err != nil {
+		return err
 	}
 	if s.MaxResultSize < 0 {
 		return invalid(op, "max result size", fmt.Sprintf("%d is negative", s.MaxResultSize))

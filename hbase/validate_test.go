@@ -37,6 +37,14 @@ func TestInvalidRequestsAreNotSent(t *testing.T) {
 		}, "has type Put"},
 		{"time range", func(tab *Table) error { _, err := tab.Get(t.Context(), NewGet("r").In(TimeRange{5, 3})); return err }, "ends before it begins"},
 		{"negative versions", func(tab *Table) error { _, err := tab.Get(t.Context(), NewGet("r").Versions(-1)); return err }, "max versions: -1"},
+		{"strong replica", func(tab *Table) error {
+			_, err := tab.Get(t.Context(), &Get{Row: []byte("r"), ReplicaID: 1})
+			return err
+		}, "replica id: needs Consistency Timeline"},
+		{"replica id", func(tab *Table) error {
+			_, err := tab.Scan(t.Context(), &Scan{Consistency: Timeline, ReplicaID: 65536}).Next()
+			return err
+		}, "replica id: 65536 is not between"},
 		{"ttl", func(tab *Table) error {
 			p := put("r")
 			p.TTL = -time.Second
