@@ -86,7 +86,7 @@ type mutateCall struct {
 	call  session.RegionCall
 	req   pb.MutateRequest
 	spec  regionSpec
-	mut   pb.MutationProto
+	mut   mutationRoom
 	resp  pb.MutateResponse
 	block []byte
 }
@@ -114,7 +114,7 @@ func (c *mutateCall) run(ctx context.Context, t *Table, op string, m Mutation, c
 		// server remembers no nonce for the verdict.
 		idem = session.Unsafe
 	}
-	c.req.Region, c.req.Mutation, c.req.Condition = &c.spec.spec, &c.mut, cond
+	c.req.Region, c.req.Mutation, c.req.Condition = &c.spec.spec, &c.mut.proto, cond
 	c.call = session.RegionCall{
 		Table: t.name, Row: m.RowKey(), Method: "Mutate", Op: op,
 		Param: c.param, Result: &c.resp, Idempotency: idem,

@@ -187,33 +187,45 @@ func pbScan(s *Scan, maxResultSize int64) (*pb.Scan, error) {
 	return p, nil
 }
 
-// fillMutation renders m into p, which is zero, and appends its cells to
+// mutationRoom is a rendered mutation with what its pointers point at, and
+// with what a batch needs around it, so that a thousand of them are one object.
+type mutationRoom struct {
+	proto   pb.MutationProto
+	kind    pb.MutationProto_MutationType
+	cells   int32
+	action  pb.Action
+	actions [1]*pb.Action
+}
+
+// fillMutation renders m into room, which is zero, and appends its cells to
 // block. Cells travel in the cell block; only the whole-row delete, which has
 // none, is complete without.
-func fillMutation(p *pb.MutationProto, m Mutation, nonce uint64, block []byte) ([]byte, error) {
+func fillMutation(room *mutationRoom, m Mutation, nonce uint64, block []byte) ([]byte, error) {
+	p := &room.proto
+	p.MutateType = &room.kind
 	mu := m.mutation()
 	o := m.options()
 	var a attributes
 	p.Row = mu.row
 	switch m := m.(type) {
 	case *Put:
-		p.MutateType = pb.MutationProto_PUT.Enum()
+		room.kind = pb.MutationProto_PUT
 	case *Delete:
-		p.MutateType = pb.MutationProto_DELETE.Enum()
+		room.kind = pb.MutationProto_DELETE
 		if mu.timestamp != LatestTimestamp {
 			p.Timestamp = new(uint64(mu.timestamp))
 		}
 	case *Increment:
-		p.MutateType = pb.MutationProto_INCREMENT.Enum()
+		room.kind = pb.MutationProto_INCREMENT
 		p.TimeRange = pbTimeRange(m.TimeRange)
-		p.Nonce = &nonce
+		p.Nonce = new(nonce)
 		if m.NoResult {
 			a.add(attrReturn, []byte{0})
 		}
 	case *Append:
-		p.MutateType = pb.MutationProto_APPEND.Enum()
+		room.kind = pb.MutationProto_APPEND
 		p.TimeRange = pbTimeRange(m.TimeRange)
-		p.Nonce = &nonce
+		p.Nonce = new(nonce)
 		if m.NoResult {
 			a.add(attrReturn, []byte{0})
 		}
@@ -237,7 +249,8 @@ func fillMutation(p *pb.MutationProto, m Mutation, nonce uint64, block []byte) (
 	a.common(o.ID, o.Attributes)
 	p.Attribute = a
 	if len(mu.cells) > 0 {
-		p.AssociatedCellCount = new(int32(len(mu.cells)))
+		room.cells = int32(len(mu.cells))
+		p.AssociatedCellCount = &room.cells
 		var err error
 		if block, err = codec.AppendCells(block, mu.cells); err != nil {
 			return block, invalid("mutation", errRow(mu.row), err.Error())

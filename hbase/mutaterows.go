@@ -112,10 +112,11 @@ func inlineMutation(op string, m Mutation) (*pb.MutationProto, error) {
 	default:
 		return nil, invalid(op, errRow(m.RowKey()), fmt.Sprintf("%T is none of Put, Delete: %s takes no other", m, multiRowEndpoint))
 	}
-	p := new(pb.MutationProto)
-	if _, err := fillMutation(p, m, 0, nil); err != nil {
+	var room mutationRoom
+	if _, err := fillMutation(&room, m, 0, nil); err != nil {
 		return nil, err
 	}
+	p := &room.proto
 	p.AssociatedCellCount = nil
 	cs := m.mutation().cells
 	for i := range cs {

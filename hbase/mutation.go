@@ -53,6 +53,38 @@ type mutation struct {
 	cells []Cell
 	// timestamp of a Delete without cells; LatestTimestamp otherwise.
 	timestamp int64
+
+	// Room for what a mutation usually has, one cell and short names, so that
+	// it is one object: loads make them by the million.
+	one  [1]Cell
+	room [64]byte
+	used int
+}
+
+// maxKept is the longest row that is kept in a mutation's room.
+const maxKept = 40
+
+// newMutation starts a mutation of row.
+func newMutation[B Bytes](m *mutation, row B) {
+	m.timestamp = LatestTimestamp
+	if len(row) <= maxKept {
+		m.row = append(m.room[:0], row...)
+		m.used = len(row)
+		m.row = m.row[:m.used:m.used]
+		return
+	}
+	m.row = []byte(row)
+}
+
+// name keeps a family or a qualifier.
+func (m *mutation) name(s string) []byte {
+	end := m.used + len(s)
+	if end > len(m.room) {
+		return []byte(s)
+	}
+	b := append(m.room[m.used:m.used:end], s...)
+	m.used = end
+	return b
 }
 
 // Put writes cells of one row, all or nothing. A Put is safe to send twice
@@ -65,7 +97,9 @@ type Put struct {
 
 // NewPut starts an empty put; add cells with Set.
 func NewPut[B Bytes](row B) *Put {
-	return &Put{m: mutation{row: []byte(row), timestamp: LatestTimestamp}}
+	m := new(Put)
+	newMutation(&m.m, row)
+	return m
 }
 
 // Set writes value into a column, stamped by the server's clock.
@@ -108,7 +142,9 @@ type Delete struct {
 
 // NewDelete deletes the whole row unless something is selected.
 func NewDelete[B Bytes](row B) *Delete {
-	return &Delete{m: mutation{row: []byte(row), timestamp: LatestTimestamp}}
+	m := new(Delete)
+	newMutation(&m.m, row)
+	return m
 }
 
 // UpTo limits a whole-row delete to cells stamped ts (ms) or earlier. It does
@@ -186,7 +222,9 @@ type Increment struct {
 
 // NewIncrement starts an increment; name counters with Add.
 func NewIncrement[B Bytes](row B) *Increment {
-	return &Increment{m: mutation{row: []byte(row), timestamp: LatestTimestamp}}
+	m := new(Increment)
+	newMutation(&m.m, row)
+	return m
 }
 
 // Add adds amount to the column's counter; a missing counter starts at 0. The
@@ -216,7 +254,9 @@ type Append struct {
 
 // NewAppend starts an append; name columns with Add.
 func NewAppend[B Bytes](row B) *Append {
-	return &Append{m: mutation{row: []byte(row), timestamp: LatestTimestamp}}
+	m := new(Append)
+	newMutation(&m.m, row)
+	return m
 }
 
 // Add appends value to the column; a missing column starts empty.
@@ -251,9 +291,16 @@ func (r *RowMutations) Add(ms ...Mutation) *RowMutations {
 func (r *RowMutations) RowKey() []byte { return r.Row }
 
 func (m *mutation) add(t CellType, family, qualifier string, ts int64, value []byte) {
-	m.cells = append(m.cells, Cell{
-		Row: m.row, Family: []byte(family), Qualifier: []byte(qualifier), Timestamp: ts, Type: t, Value: value,
-	})
+	var f []byte
+	if n := len(m.cells); n > 0 && string(m.cells[n-1].Family) == family {
+		f = m.cells[n-1].Family
+	} else {
+		f = m.name(family)
+	}
+	if m.cells == nil {
+		m.cells = m.one[:0]
+	}
+	m.cells = append(m.cells, Cell{Row: m.row, Family: f, Qualifier: m.name(qualifier), Timestamp: ts, Type: t, Value: value})
 }
 
 func (*Put) isOp()          {}
