@@ -75,8 +75,8 @@ func BenchmarkPeers(b *testing.B) {
 	if err := client.Admin().Flush(context.Background(), "t16"); err != nil {
 		b.Fatal(err)
 	}
-	for range b.N {
-		coldStart(b, all)
+	b.Run("cold", func(b *testing.B) { coldStart(b, all) })
+	b.Run("gets", func(b *testing.B) {
 		for _, callers := range []int{1, 16, 64, 256} {
 			t := newTally(b, fmt.Sprintf("%d callers of Get", callers), "per_s", "p50_us", "p99_us", "cpu_s_per_100k", "allocs_per_op")
 			t.rounds(all, 4, func(p *peer) string {
@@ -84,22 +84,28 @@ func BenchmarkPeers(b *testing.B) {
 			})
 			t.report("per_s", false)
 		}
-		t := newTally(b, "lone Put", "per_s", "p50_us", "p99_us", "cpu_s_per_100k")
-		t.rounds(all, 3, func(p *peer) string { return "put callers=1 seconds=3 rows=1000 table=put_" + p.short })
+	})
+	b.Run("puts", func(b *testing.B) {
+		t := newTally(b, "lone Put", "per_s", "p50_us", "p99_us", "cpu_s_per_100k", "allocs_per_op")
+		t.rounds(all, 4, func(p *peer) string { return "put callers=1 seconds=3 rows=1000 table=put_" + p.short })
 		t.report("per_s", false)
+	})
+	b.Run("bulk", func(b *testing.B) {
 		for _, mode := range []string{"mode=mutator callers=1", "mode=batch callers=1", "mode=batch callers=4"} {
 			t := newTally(b, "bulk load, "+mode, "per_s", "cpu_s_per_100k", "allocs_per_op")
-			t.rounds(all, 4, func(p *peer) string { return fmt.Sprintf("bulk %s rows=%d table=load_%s", mode, bulkRows, p.short) })
+			t.rounds(all, 6, func(p *peer) string { return fmt.Sprintf("bulk %s rows=%d table=load_%s", mode, bulkRows, p.short) })
 			t.report("per_s", false)
 		}
-		t = newTally(b, "full scan", "per_s", "cpu_s_per_100k", "allocs_per_op", "bytes_per_op")
-		t.rounds(all, 4, func(p *peer) string { return "scan mode=plain table=t16" })
+	})
+	b.Run("scans", func(b *testing.B) {
+		t := newTally(b, "full scan", "per_s", "cpu_s_per_100k", "allocs_per_op", "bytes_per_op")
+		t.rounds(all, 6, func(p *peer) string { return "scan mode=plain table=t16" })
 		for _, mode := range []string{"prefetch", "parallel", "ordered"} {
 			alias := &peer{name: us.name + ", " + mode, short: us.short, stdin: us.stdin, out: us.out}
-			t.rounds([]*peer{alias}, 4, func(*peer) string { return "scan mode=" + mode + " table=t16" })
+			t.rounds([]*peer{alias}, 6, func(*peer) string { return "scan mode=" + mode + " table=t16" })
 		}
 		t.report("per_s", false)
-	}
+	})
 }
 
 // coldStart measures clients that know nothing.
