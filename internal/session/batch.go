@@ -572,7 +572,7 @@ func (b *batch) tell(c *chunk, p *part, err error, d retry.Decision, again bool)
 			})
 		}
 		b.budget.Failed(err, d)
-		b.core.feedServer(c.srv, c.x.conn, c.x.sent, err, d)
+		b.core.feedServer(c.srv, c.x.conn, c.x.sent, c.x.began, err, d)
 	}
 	b.core.feedRoute(p.route, err, d)
 	if d.Server == retry.Overloaded && c.err == nil {

@@ -166,7 +166,7 @@ func (b *batch) replicaAnswered(c *chunk) {
 		return // canceled
 	}
 	d := retry.Classify(err, retry.Attempt{})
-	b.core.feedServer(c.srv, c.x.conn, c.x.sent, err, d)
+	b.core.feedServer(c.srv, c.x.conn, c.x.sent, c.x.began, err, d)
 	for k := range c.parts {
 		b.replicaFailed(&c.parts[k], d)
 	}

@@ -89,7 +89,7 @@ func loadOf(err error) health.Result {
 }
 
 // feedServer applies a decision's evidence about the server.
-func (c *Core) feedServer(srv *health.Server, cn *conn, sent bool, err error, d retry.Decision) {
+func (c *Core) feedServer(srv *health.Server, cn *conn, sent bool, began time.Time, err error, d retry.Decision) {
 	switch d.Server {
 	case retry.MarkDown:
 		// A failed dial has been judged where it happened, with more knowledge.
@@ -102,7 +102,7 @@ func (c *Core) feedServer(srv *health.Server, cn *conn, sent bool, err error, d 
 		}
 	case retry.Suspect:
 		if cn != nil && sent {
-			cn.look()
+			cn.look(began)
 		}
 	}
 	if d.FindMaster {

@@ -274,7 +274,7 @@ func TestFrozenServer(t *testing.T) {
 		if n := c.metaReads(); n > 45 {
 			t.Errorf("%d meta reads in 20 s", n)
 		}
-		if n := c.pings(); n > 8 {
+		if n := c.pings(); n > 12 {
 			t.Errorf("%d pings reached the server", n)
 		}
 	})

@@ -36,6 +36,7 @@ type op struct {
 	srv     *health.Server
 	conn    *conn
 	sent    bool
+	began   time.Time // of the request
 
 	// owed is a wait that one server has asked for: paid only if the next
 	// attempt goes to that server again.
@@ -249,7 +250,7 @@ func (o *op) send(q *request) ([]byte, error) {
 		x.began = time.Now()
 		err = o.core.exchange(o.ctx, o.waiting(), srv, cn, q, o.budget.AttemptTimeoutFrom(x.began, limit), &x)
 	}
-	o.conn, o.sent = cn, x.sent
+	o.conn, o.sent, o.began = cn, x.sent, x.began
 	if seen != nil {
 		seen.end(o.core.hooks, &x, err, o.at)
 	}
@@ -325,10 +326,10 @@ func (o *op) judge(err error) retry.Decision {
 		}
 	}
 	if o.ctx.Err() != nil && o.conn != nil && o.sent {
-		o.conn.look() // given up, perhaps because the server is silent
+		o.conn.look(o.began) // given up, perhaps because the server is silent
 	}
 	if o.srv != nil {
-		o.core.feedServer(o.srv, o.conn, o.sent, err, d)
+		o.core.feedServer(o.srv, o.conn, o.sent, o.began, err, d)
 	}
 	o.at.Busy = 0
 	if d.Server == retry.Overloaded {

@@ -69,6 +69,9 @@ type conn struct {
 	service string
 	since   time.Time     // it was dialed
 	poke    chan struct{} // capacity 1: look now whether the server is silent
+	// owed is when the oldest request was sent that was given up and may still
+	// be answered, in nanoseconds since the connection was made; 0 = none.
+	owed atomic.Int64
 }
 
 func newPeer(c *Core, s *health.Server) *peer {
@@ -265,91 +268,6 @@ func (p *peer) close() {
 	p.mu.Unlock()
 	for _, c := range p.conns() {
 		c.Close()
-	}
-}
-
-// look makes the watcher find out now whether the server is silent: a call has
-// waited in vain.
-func (c *conn) look() {
-	select {
-	case c.poke <- struct{}{}:
-	default:
-	}
-}
-
-// watch looks after a connection until it ends: it clears its slot then, and
-// pings when the server owes answers and is silent. It samples instead of
-// being told, so that calls pay nothing for it: if calls were in flight at two
-// consecutive looks and nothing arrived between them, the server was silent
-// for at least that long.
-func (c *conn) watch() {
-	defer func() {
-		c.slot.conn.CompareAndSwap(c, nil)
-		c.peer.mu.Lock()
-		delete(c.peer.all, c)
-		c.peer.mu.Unlock()
-		if h := c.peer.core.hooks; h != nil {
-			h.hungUp(Conn{
-				Server: c.peer.srv.Name(), Addr: c.Addr(), Service: c.service, Start: c.since, Took: time.Since(c.since), Err: c.Err(),
-			})
-		}
-	}()
-	cfg := &c.peer.core.cfg
-	tick := max(cfg.PingAfter/2, time.Millisecond)
-	timer := time.NewTimer(tick)
-	defer timer.Stop()
-	var quiet time.Duration
-	busy, last := false, time.Time{}
-	for {
-		select {
-		case <-c.Done():
-			return
-		case <-c.peer.core.ctx.Done():
-			c.Close()
-			return
-		case <-c.poke:
-			// A call has waited for longer than a server should take, but if
-			// others were answered meanwhile it is the call that is slow.
-			if q := time.Since(c.LastHeard()); q >= cfg.PingAfter {
-				quiet = q
-			}
-		case <-timer.C:
-			was, heard := busy, last
-			busy, last = c.InFlight() > 0, c.LastHeard()
-			if busy && was && last.Equal(heard) {
-				quiet += tick
-			} else {
-				quiet = 0
-			}
-			timer.Reset(tick)
-		}
-		if quiet >= cfg.PingAfter {
-			c.suspect(quiet)
-			quiet, busy = 0, false
-		}
-	}
-}
-
-// suspect sends the one ping of a suspicion and waits for its answer.
-func (c *conn) suspect(quiet time.Duration) {
-	s := c.peer.srv
-	silent := &SilentError{Server: s.Name(), For: quiet}
-	if !s.Suspect(silent) {
-		return // another connection's watcher is at it, or the server is down
-	}
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(c.peer.core.ctx, c.peer.core.cfg.PingAfter)
-	err := c.ping(ctx)
-	cancel()
-	switch {
-	case alive(err):
-		s.Answered()
-	case errors.Is(err, context.DeadlineExceeded):
-		s.Silent(&SilentError{Server: s.Name(), For: quiet + time.Since(began), Pinged: true})
-	default:
-		// The connection broke. Those who were in it find out by dialing anew
-		// whether the server is gone.
-		s.Answered()
 	}
 }
 

@@ -223,7 +223,7 @@ func (s *spread) located(found []route.Replica) {
 	}
 	if len(found) == 0 {
 		if s.round > 0 {
-			s.nextRound()
+			s.nextRound(true)
 			return
 		}
 		s.stage = without
@@ -264,10 +264,18 @@ func (s *spread) hedge() {
 	}
 }
 
+// roundPause is how often is looked whether replicas are known again. That costs
+// nothing but the look.
+const roundPause = 50 * time.Millisecond
+
 // nextRound asks all replicas again after a while, as long as the primary tries.
-func (s *spread) nextRound() {
+func (s *spread) nextRound(none bool) {
 	s.stage = idle
-	s.timer.Reset(retry.Transit.Schedule().Wait(s.round, s.core.cfg.Rand()))
+	wait := retry.Transit.Schedule().Wait(s.round, s.core.cfg.Rand())
+	if none {
+		wait = min(wait, roundPause)
+	}
+	s.timer.Reset(wait)
 	s.round++
 }
 
@@ -276,7 +284,7 @@ func (s *spread) lost(ctx context.Context, e ending) error {
 	switch {
 	case e.locating:
 		if e.err != nil && s.round == 0 && s.primary == nil && s.ctx.Err() == nil {
-			s.nextRound() // hbase:meta cannot be read just now
+			s.nextRound(false) // hbase:meta cannot be read just now
 		} else {
 			s.located(e.found)
 		}
@@ -297,7 +305,7 @@ func (s *spread) lost(ctx context.Context, e ending) error {
 	case e.replica != nil && len(s.queue) > 0:
 		s.askNext()
 	case e.replica != nil && s.replicas == 0 && s.primary == nil:
-		s.nextRound()
+		s.nextRound(false)
 	}
 	if s.primary != nil && s.running == 0 {
 		return s.primary
@@ -539,6 +547,7 @@ func (o *op) pin(r *route.Route, id int, missing *int) error {
 	for i := range list {
 		if list[i].ID == id {
 			o.replica, o.srv = &list[i], list[i].Server
+			*missing = 0
 			return nil
 		}
 	}
