@@ -173,20 +173,28 @@ func foreign(e *cells.Exception) *pb.ForeignExceptionMessage {
 	}
 }
 
-// list answers GetProcedures: what runs now.
+// list answers GetProcedures: what runs now, and what ended lately.
 func (ps *Procedures) list() []*pb.Procedure {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	var out []*pb.Procedure
+	now := ps.now()
 	for _, p := range ps.byID {
-		if p.finished {
+		if p.finished && now.After(p.expires) {
 			continue
 		}
-		out = append(out, &pb.Procedure{
+		r := &pb.Procedure{
 			ClassName: new("org.apache.hadoop.hbase.master.procedure." + p.class), ProcId: new(p.id),
 			SubmittedTime: new(uint64(p.submitted.UnixMilli())), LastUpdate: new(uint64(p.updated.UnixMilli())),
 			State: pb.ProcedureState_RUNNABLE.Enum(), Owner: new("holdfast"),
-		})
+		}
+		switch {
+		case p.finished && p.err != nil:
+			r.State, r.Exception = pb.ProcedureState_ROLLEDBACK.Enum(), foreign(asException(p.err))
+		case p.finished:
+			r.State = pb.ProcedureState_SUCCESS.Enum()
+		}
+		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b *pb.Procedure) int { return cmp.Compare(a.GetProcId(), b.GetProcId()) })
 	return out

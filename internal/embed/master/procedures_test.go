@@ -59,8 +59,14 @@ func TestProcedureResults(t *testing.T) {
 		if err != nil || state(slow) != running || time.Since(at) != answerWait {
 			t.Errorf("slow: %v, %v after %v", err, state(slow), time.Since(at))
 		}
-		if l := ps.list(); len(l) != 1 || l[0].GetProcId() != slow {
+		l := ps.list()
+		if last := l[len(l)-1]; last.GetProcId() != slow || last.GetState() != pb.ProcedureState_RUNNABLE {
 			t.Errorf("running: %v", l)
+		}
+		for _, p := range l[:len(l)-1] {
+			if s := p.GetState(); s != pb.ProcedureState_SUCCESS && s != pb.ProcedureState_ROLLEDBACK || (s == pb.ProcedureState_ROLLEDBACK) != (p.Exception != nil) {
+				t.Errorf("ended: %v", p)
+			}
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()

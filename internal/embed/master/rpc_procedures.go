@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
@@ -76,8 +77,16 @@ func (m *Master) addRest(s *rpcserver.Service) {
 		return &pb.ShutdownResponse{}, nil
 	})
 	answer(m, s, "ClearDeadServers", func(_ context.Context, q *pb.ClearDeadServersRequest) (*pb.ClearDeadServersResponse, error) {
-		m.cfg.Servers.ForgetDead(serversIn(q.GetServerName()))
-		return &pb.ClearDeadServersResponse{}, nil
+		dead, asked := m.cfg.Servers.Dead(), serversIn(q.GetServerName())
+		m.cfg.Servers.ForgetDead(asked)
+		// HBase gives back what it did not forget.
+		r := &pb.ClearDeadServersResponse{}
+		for _, n := range asked {
+			if !slices.Contains(dead, n) {
+				r.ServerName = append(r.ServerName, n.ToProto())
+			}
+		}
+		return r, nil
 	})
 	answer(m, s, "ListDecommissionedRegionServers", func(context.Context, *pb.ListDecommissionedRegionServersRequest) (*pb.ListDecommissionedRegionServersResponse, error) {
 		return &pb.ListDecommissionedRegionServersResponse{ServerName: m.decommissioned()}, nil

@@ -74,6 +74,7 @@ func (m *Master) addTables(s *rpcserver.Service) {
 	answer(m, s, "ModifyColumnStoreFileTracker", withID(m.modifyColumnTracker, func(id *uint64) *pb.ModifyColumnStoreFileTrackerResponse {
 		return &pb.ModifyColumnStoreFileTrackerResponse{ProcId: id}
 	}))
+	answer(m, s, "TruncateRegion", withID(m.truncateRegion, func(id *uint64) *pb.TruncateRegionResponse { return &pb.TruncateRegionResponse{ProcId: id} }))
 	answer(m, s, "FlushTable", withID(m.flushTable, func(id *uint64) *pb.FlushTableResponse { return &pb.FlushTableResponse{ProcId: id} }))
 	answer(m, s, "GetTableDescriptors", m.getTableDescriptors)
 	answer(m, s, "GetTableNames", m.getTableNames)

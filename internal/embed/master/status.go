@@ -118,9 +118,9 @@ func (m *Master) getClusterStatus(_ context.Context, q *pb.GetClusterStatusReque
 			})
 		}
 	}
-	if asked(pb.Option_DECOMMISSIONED_SERVERS) && len(q.GetOptions()) > 0 {
-		// Clients up to 2.7 would read field 14 as unknown servers; asked for
-		// by number it is what was meant.
+	if asked(pb.Option_DECOMMISSIONED_SERVERS) && strings.HasPrefix(m.cfg.Version, "3.") {
+		// Up to 2.7 option and field are those of unknown servers, which there
+		// are none of here.
 		c.DecommissionedServers = m.decommissioned()
 	}
 	return &pb.GetClusterStatusResponse{ClusterStatus: c}, nil

@@ -23,6 +23,21 @@ func (s *Store) DropData(id uint32) error {
 	return s.failure()
 }
 
+// DropRows removes every cell of the rows [start, end), durably, without a
+// trace that readers could meet. Nobody may read or write them meanwhile.
+func (t *Table) DropRows(start, end []byte) error {
+	s := t.s
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.leave()
+	lower, upper := t.bounds(start, end)
+	if err := s.db.DeleteRange(lower, upper, s.writeOptions(true)); err != nil {
+		return err
+	}
+	return s.failure()
+}
+
 // copyBatchBytes is how much of a table is copied with one commit: large
 // enough that commits cost nothing beside it, small enough not to hold up
 // other writers.
