@@ -235,8 +235,10 @@ func TestBatchReportsPerItem(t *testing.T) {
 			t.Errorf("items 3 and 4: %v, %v", out[3].Err, out[4].Err)
 		}
 		r := c.region(table, "x")
-		if r.count["x"] != 2 || r.count["y"] != 2 {
-			t.Errorf("x was changed %d times, y %d times; want 2 and 2", r.count["x"], r.count["y"])
+		// Whether the server has read the request for x before it closed the
+		// connection on account of y's is what cannot be known.
+		if x := r.count["x"]; x < 1 || x > 2 || r.count["y"] != 2 {
+			t.Errorf("x was changed %d times, y %d times; want 1 or 2, and 2", x, r.count["y"])
 		}
 	})
 }
