@@ -63,6 +63,10 @@ type Options struct {
 	Events int
 	// HBaseVersion is what the cluster says it is; 2.6.4 by default.
 	HBaseVersion string
+	// Quotas is hbase.quota.enabled, off by default as in HBase: quotas can be
+	// set, and are listed in hbase:quota. They are not enforced: nothing is
+	// throttled, and no space is counted.
+	Quotas bool
 	// Logger receives what a server's log would say; nil discards.
 	Logger *slog.Logger
 	// Clock, if set, is used and controlled by the caller; it must not be
@@ -129,7 +133,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		Advertise: o.Advertise, ZNodeParent: o.ZNodeParent, NoFsync: o.NoFsync, CacheBytes: o.CacheBytes,
 		SessionTimeout: o.SessionTimeout, RecoveryDelay: o.RecoveryDelay, ScannerLease: o.ScannerLease,
 		JanitorPeriod: o.JanitorPeriod, ZooKeeperTick: o.ZooKeeperTick,
-		Events: o.Events, HBaseVersion: o.HBaseVersion, Logger: o.Logger, Clock: o.Clock,
+		Events: o.Events, HBaseVersion: o.HBaseVersion, Quotas: o.Quotas, Logger: o.Logger, Clock: o.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("minihbase: %w", err)

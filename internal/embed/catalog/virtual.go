@@ -22,6 +22,8 @@ func (c *Catalog) Virtual(name meta.TableName) *View {
 		return newView(c, NamespaceSchema(), bytes.Compare, namespaceRows)
 	case meta.RSGroupTable:
 		return newView(c, RSGroupSchema(), bytes.Compare, groupRows)
+	case QuotaTable:
+		return newView(c, QuotaSchema(), bytes.Compare, quotaRows)
 	}
 	return nil
 }

@@ -53,6 +53,9 @@ type Options struct {
 	Events int
 	// HBaseVersion is what the cluster calls itself; "" means 2.6.4.
 	HBaseVersion string
+	// Quotas is hbase.quota.enabled: quotas are kept in hbase:quota, though not
+	// enforced. Off, as in HBase, they are refused.
+	Quotas bool
 	// Logger; nil discards.
 	Logger *slog.Logger
 	// Clock, if set, replaces the cluster's own.

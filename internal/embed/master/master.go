@@ -51,6 +51,8 @@ type Config struct {
 	Now    func() time.Time
 	// Version is what GetClusterStatus says ("2.6.4").
 	Version string
+	// Quotas is hbase.quota.enabled: quotas are kept (see addQuotas).
+	Quotas bool
 	// JanitorPeriod is how often split parents and merge marks are cleaned up.
 	JanitorPeriod time.Duration
 
@@ -87,6 +89,12 @@ func New(cfg Config) *Master {
 // Activate makes this the active master: it finishes what an earlier one left
 // half done. Only one master is active at a time.
 func (m *Master) Activate() error {
+	if m.cfg.Quotas && m.state().Table(catalog.QuotaTable) == nil {
+		// Before the recovery, which opens its region.
+		if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error { catalog.AddQuotaTable(tx); return nil }); err != nil {
+			return err
+		}
+	}
 	if err := m.recover(); err != nil {
 		return err
 	}

@@ -65,6 +65,8 @@ func (m *Master) Reset(ctx context.Context) error {
 				tx.PutNamespace(&catalog.Namespace{Name: n.Name, Time: tx.Now()})
 			}
 		}
+		tx.ClearQuotas()
+		tx.ClearPeers()
 		var switches []string
 		for name := range tx.Settings() {
 			if strings.HasPrefix(name, "switch.") || name == settingDraining {

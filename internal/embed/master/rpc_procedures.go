@@ -101,22 +101,6 @@ func (m *Master) addRest(s *rpcserver.Service) {
 		return &pb.FlushMasterStoreResponse{}, m.cfg.Store.Flush(ctx)
 	})
 	answer(m, s, "GetLogEntries", m.getLogEntries)
-	// What is not supported but can be listed has nothing to list.
-	answer(m, s, "ListReplicationPeers", func(context.Context, *pb.ListReplicationPeersRequest) (*pb.ListReplicationPeersResponse, error) {
-		return &pb.ListReplicationPeersResponse{}, nil
-	})
-	answer(m, s, "GetReplicationPeerModificationProcedures", func(context.Context, *pb.GetReplicationPeerModificationProceduresRequest) (*pb.GetReplicationPeerModificationProceduresResponse, error) {
-		return &pb.GetReplicationPeerModificationProceduresResponse{}, nil
-	})
-	answer(m, s, "GetQuotaStates", func(context.Context, *pb.GetQuotaStatesRequest) (*pb.GetQuotaStatesResponse, error) {
-		return &pb.GetQuotaStatesResponse{}, nil
-	})
-	answer(m, s, "GetSpaceQuotaRegionSizes", func(context.Context, *pb.GetSpaceQuotaRegionSizesRequest) (*pb.GetSpaceQuotaRegionSizesResponse, error) {
-		return &pb.GetSpaceQuotaRegionSizesResponse{}, nil
-	})
-	answer(m, s, "SetQuota", func(context.Context, *pb.SetQuotaRequest) (*pb.SetQuotaResponse, error) {
-		return nil, refuse(wire.ClassDoNotRetryIO, "java.lang.UnsupportedOperationException: quota support disabled")
-	})
 }
 
 // recommissionAndMove makes a server eligible again and moves the regions named

@@ -65,11 +65,6 @@ func (m *Master) addSwitches(s *rpcserver.Service) {
 	set(m, s, "SwitchRpcThrottle", settingThrottleOff, (*pb.SwitchRpcThrottleRequest).GetRpcThrottleEnabled, func(b *bool) *pb.SwitchRpcThrottleResponse {
 		return &pb.SwitchRpcThrottleResponse{PreviousRpcThrottleEnabled: b}
 	})
-	// Off by default, hence stored the other way round.
-	set(m, s, "SwitchExceedThrottleQuota", settingExceedOn, func(q *pb.SwitchExceedThrottleQuotaRequest) bool { return !q.GetExceedThrottleQuotaEnabled() },
-		func(b *bool) *pb.SwitchExceedThrottleQuotaResponse {
-			return &pb.SwitchExceedThrottleQuotaResponse{PreviousExceedThrottleQuotaEnabled: new(!*b)}
-		})
 	get[pb.IsReplicationPeerModificationEnabledRequest](m, s, "IsReplicationPeerModificationEnabled", settingPeerOff, func(on *bool) *pb.IsReplicationPeerModificationEnabledResponse {
 		return &pb.IsReplicationPeerModificationEnabledResponse{Enabled: on}
 	})

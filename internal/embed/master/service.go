@@ -20,6 +20,8 @@ func (m *Master) Services() []*rpcserver.Service {
 	m.addSnapshots(s)
 	m.addGroups(s)
 	m.addSwitches(s)
+	m.addQuotas(s)
+	m.addPeers(s)
 	m.addRest(s)
 	a := rpcserver.NewService("AdminService")
 	answer(m, a, "UpdateConfiguration", func(context.Context, *pb.UpdateConfigurationRequest) (*pb.UpdateConfigurationResponse, error) {

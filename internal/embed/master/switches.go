@@ -13,7 +13,6 @@ const (
 	settingMergeOff           = "switch.merge.off"
 	settingSnapshotCleanupOff = "switch.snapshot-cleanup.off"
 	settingThrottleOff        = "switch.throttle.off"
-	settingExceedOn           = "switch.exceed-throttle.on"
 	settingPeerOff            = "switch.peer-modification.off"
 )
 
