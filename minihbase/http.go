@@ -201,12 +201,19 @@ func (s *controlServer) routes() *http.ServeMux {
 		for i, k := range q.Splits {
 			splits[i] = k
 		}
-		return nil, m.CreateTable(r.Context(), q.Table, q.Families, splits...)
+		return nil, m.CreateReplicatedTable(r.Context(), q.Table, q.Families, max(q.Replicas, 1), splits...)
 	})
 	handle(mux, "POST /generate", func(r *http.Request, q control.GenerateRequest) (any, error) {
 		return nil, m.GenerateTable(r.Context(), GeneratedTable{
 			Name: q.Table, Families: q.Families, Regions: q.Regions, KeyFormat: q.KeyFormat, Rows: q.Rows, ValueSize: q.ValueSize,
 		})
+	})
+	handle(mux, "POST /replica-lag", func(r *http.Request, q control.ReplicaLagRequest) (any, error) {
+		if q.Lag < 0 {
+			return nil, badRequest(errors.New("a lag is not negative"))
+		}
+		m.SetReplicaLag(time.Duration(q.Lag))
+		return nil, nil
 	})
 	handle(mux, "POST /drop", func(r *http.Request, q struct {
 		Table string `json:"table"`
@@ -308,8 +315,12 @@ func server(x ServerInfo) control.Server {
 }
 
 func region(r *Region) control.Region {
-	return control.Region{Table: r.Table, Encoded: r.Encoded, Name: r.Name, Start: r.Start, End: r.End, State: r.State,
+	out := control.Region{Table: r.Table, Encoded: r.Encoded, Name: r.Name, Start: r.Start, End: r.End, State: r.State,
 		Server: r.Server, Index: r.Index, OpenSeq: r.OpenSeq, Parent: r.Parent}
+	for _, p := range r.Replicas {
+		out.Replicas = append(out.Replicas, control.Replica(p))
+	}
+	return out
 }
 
 // region describes one region.

@@ -13,6 +13,10 @@ import (
 // Region describes a region.
 type Region = cluster.RegionInfo
 
+// Replica describes a secondary replica of a region. MoveRegion moves one, too,
+// by its encoded name.
+type Replica = cluster.ReplicaInfo
+
 // BalanceResult is what a run of the balancer did.
 type BalanceResult = master.BalanceResult
 
@@ -24,7 +28,18 @@ func (m *Cluster) CreateTable(ctx context.Context, table string, families []stri
 	if err != nil {
 		return err
 	}
-	return m.c.CreateTable(ctx, n, families, splits)
+	return m.c.CreateTable(ctx, n, families, 1, splits)
+}
+
+// CreateReplicatedTable is CreateTable with so many replicas of each region
+// (REGION_REPLICATION, 1 to 16). They are on different servers, as far as there
+// are enough, and show what the region has, or had: see SetReplicaLag.
+func (m *Cluster) CreateReplicatedTable(ctx context.Context, table string, families []string, replicas int, splits ...[]byte) error {
+	n, err := meta.ParseTableName(table)
+	if err != nil {
+		return err
+	}
+	return m.c.CreateTable(ctx, n, families, replicas, splits)
 }
 
 // DropTable disables and deletes a table; one that is not there is no error.

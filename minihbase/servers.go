@@ -77,6 +77,11 @@ func (m *Cluster) StartMaster(i int) error { return m.c.StartMaster(i) }
 // transitions that no client can fall into.
 func (m *Cluster) SetTransitionGap(d time.Duration) { m.c.Controls().SetTransitionGap(d) }
 
+// SetReplicaLag lets secondary replicas of regions (REGION_REPLICATION) lag d
+// behind: reads of them see what was there d ago, but nothing older than this
+// call. 0, the default, ends it: they show what the region has.
+func (m *Cluster) SetReplicaLag(d time.Duration) { m.c.SetReplicaLag(d) }
+
 // SetProcedureDelay makes every procedure of the master take d longer.
 func (m *Cluster) SetProcedureDelay(d time.Duration) { m.c.Controls().SetProcedureDelay(d) }
 

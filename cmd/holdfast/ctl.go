@@ -48,7 +48,7 @@ by their encoded name, or as TABLE ROW.`,
 	p.DurationVar(&c.timeout, "timeout", time.Minute, "give up after so long")
 	p.VarP(&choice{value: &c.output, allowed: []string{"text", "json"}}, "output", "o", "text or json")
 	c.output = "text"
-	cmd.AddCommand(c.status(), c.regions(), c.move(), c.split(), c.merge(), c.generate(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
+	cmd.AddCommand(c.status(), c.regions(), c.move(), c.split(), c.merge(), c.generate(), c.replicaLag(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
 	for _, v := range []struct {
 		name, about string
 		call        func(*control.Client, context.Context, string) error
@@ -236,6 +236,16 @@ region like any other.`,
 	f.IntVar(&q.Rows, "rows", 0, "rows of each region (0: 10, -1: none)")
 	f.IntVar(&q.ValueSize, "value-size", 0, "bytes of each value (0: the row's key)")
 	return cmd
+}
+
+func (c *ctl) replicaLag() *cobra.Command {
+	return &cobra.Command{Use: "replica-lag DURATION", Short: "let secondary replicas show what was there so long ago; 0s ends that", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		d, err := time.ParseDuration(args[0])
+		if err != nil || d < 0 {
+			return nil, usage("lag %q is not a duration like 5s", args[0])
+		}
+		return nil, k.ReplicaLag(ctx, control.Duration(d))
+	})}
 }
 
 func (c *ctl) balance() *cobra.Command {

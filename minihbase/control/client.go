@@ -116,6 +116,11 @@ func (c *Client) GenerateTable(ctx context.Context, q GenerateRequest) error {
 	return c.do(ctx, http.MethodPost, "/generate", q, nil)
 }
 
+// ReplicaLag lets secondary replicas show what was there some time ago.
+func (c *Client) ReplicaLag(ctx context.Context, d Duration) error {
+	return c.do(ctx, http.MethodPost, "/replica-lag", ReplicaLagRequest{Lag: d}, nil)
+}
+
 // DropTable disables and deletes a table; one that is not there is no error.
 func (c *Client) DropTable(ctx context.Context, table string) error {
 	return c.post(ctx, "/drop", map[string]string{"table": table}, nil)

@@ -123,6 +123,18 @@ type Region struct {
 	OpenSeq int64  `json:"openSeq"`
 	// Parent was split and is served no more.
 	Parent bool `json:"parent,omitempty"`
+	// Replicas are the secondary replicas, beginning with the one with id 1.
+	Replicas []Replica `json:"replicas,omitempty"`
+}
+
+// Replica is a secondary replica of a region.
+type Replica struct {
+	ID      int    `json:"id"`
+	Encoded string `json:"encoded"`
+	State   string `json:"state"`
+	Server  string `json:"server"`
+	Index   int    `json:"index"`
+	OpenSeq int64  `json:"openSeq"`
 }
 
 // RegionRef names a region: by its encoded name, or as the region of a table
@@ -173,6 +185,13 @@ type CreateRequest struct {
 	Table    string   `json:"table"`
 	Families []string `json:"families"`
 	Splits   []Bytes  `json:"splits,omitempty"`
+	// Replicas of each region; 0 and 1 mean none but the region itself.
+	Replicas int `json:"replicas,omitempty"`
+}
+
+// ReplicaLagRequest lets secondary replicas lag behind; 0 ends it.
+type ReplicaLagRequest struct {
+	Lag Duration `json:"lag"`
 }
 
 // GenerateRequest makes a generated table: see minihbase.GeneratedTable.

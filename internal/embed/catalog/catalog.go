@@ -168,6 +168,7 @@ func (tx *Tx) PutRegion(r *Region) {
 	old := tx.Region(r.Encoded)
 	tx.count(old, -1)
 	tx.count(r, 1)
+	tx.nameReplicas(old, r)
 	if r.Info.Table == meta.MetaTable {
 		tx.meta = r
 		return
@@ -186,7 +187,9 @@ func (tx *Tx) DeleteRegion(r *Region) {
 		tx.sendAway(g, i)
 		return
 	}
-	tx.count(tx.Region(r.Encoded), -1)
+	old := tx.Region(r.Encoded)
+	tx.count(old, -1)
+	tx.nameReplicas(old, nil)
 	tx.regions = tx.regions.remove(r)
 	tx.encoded = tx.encoded.remove(r)
 	tx.drop(regionKey(r))

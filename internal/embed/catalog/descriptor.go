@@ -291,8 +291,8 @@ func checkTableValues(s *pb.TableSchema) error {
 	if n < 1 {
 		return insane("Table region replication should be at least one.")
 	}
-	if n > 1 {
-		return cells.DoNotRetry("unsupported: REGION_REPLICATION " + strconv.FormatInt(n, 10) + ": region replicas")
+	if n > MaxReplication {
+		return cells.DoNotRetry(fmt.Sprintf("unsupported: REGION_REPLICATION %d: at most %d replicas of a region", n, MaxReplication))
 	}
 	return nil
 }

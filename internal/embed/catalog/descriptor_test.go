@@ -110,7 +110,7 @@ func TestChecks(t *testing.T) {
 		{"max filesize", withTable("MAX_FILESIZE", "100"), dnr, "MAX_FILESIZE for table descriptor or \"hbase.hregion.max.filesize\" (100) is too small, whic"},
 		{"flushsize", withTable("MEMSTORE_FLUSHSIZE", "100"), dnr, "MEMSTORE_FLUSHSIZE for table descriptor or \"hbase.hregion.memstore.flush.size\" (100) is to"},
 		{"replication", withTable("REGION_REPLICATION", "0"), dnr, "Table region replication should be at least one. Set hbase.table.sanity.checks to false at"},
-		{"replicas", withTable("REGION_REPLICATION", "3"), dnr, "unsupported: REGION_REPLICATION 3"},
+		{"replicas", withTable("REGION_REPLICATION", "17"), dnr, "unsupported: REGION_REPLICATION 17"},
 		{"bypassed", bypass, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -55,6 +55,8 @@ type Region struct {
 	SplitA, SplitB *meta.Region
 	// Merged are the parents of a region that came from a merge.
 	Merged []meta.Region
+	// Replicas are the secondary replicas, beginning with the one with id 1.
+	Replicas []Replica
 }
 
 // NewRegion makes the entry of a region that was never opened.

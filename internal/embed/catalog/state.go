@@ -18,6 +18,7 @@ type State struct {
 	regions    tree[*Region] // in hbase:meta's row order; without hbase:meta's own region
 	encoded    tree[*Region] // by encoded name
 	generated  tree[*generated]
+	replicas   tree[replicaName] // by the replica's encoded name
 	namespaces tree[*Namespace]
 	groups     tree[*Group]
 	snapshots  tree[*Snapshot]
@@ -37,6 +38,7 @@ func emptyState() *State {
 		regions:    newTree(compareRegions),
 		encoded:    newTree(compareEncoded),
 		generated:  newTree(compareGenerated),
+		replicas:   newTree(compareReplicas),
 		namespaces: newTree(func(a, b *Namespace) int { return cmp.Compare(a.Name, b.Name) }),
 		groups:     newTree(func(a, b *Group) int { return cmp.Compare(a.Name, b.Name) }),
 		snapshots:  newTree(compareSnapshots),

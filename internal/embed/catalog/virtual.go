@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -126,6 +127,27 @@ func regionRow(r *Region) []cells.Cell {
 		put(r.InfoTime, meta.QualifierSplitB, r.SplitB.Marshal())
 	}
 	put(r.StateTime, meta.QualifierState, []byte(r.State.String()))
+	if len(r.Replicas) == 0 {
+		return row
+	}
+	for i := range r.Replicas {
+		p, suffix := &r.Replicas[i], fmt.Sprintf("_%04X", i+1)
+		// The columns of a replica that was never open are there, and empty.
+		var seq, server, code []byte
+		if !p.Server.IsZero() {
+			seq = binary.BigEndian.AppendUint64(nil, uint64(p.OpenSeq))
+			server = []byte(p.Server.Address())
+			code = binary.BigEndian.AppendUint64(nil, p.Server.StartCode)
+		}
+		put(r.StateTime, meta.QualifierSeqNum+suffix, seq)
+		put(r.StateTime, meta.QualifierServer+suffix, server)
+		put(r.StateTime, meta.QualifierStartCode+suffix, code)
+		if !p.Target.IsZero() {
+			put(r.StateTime, meta.QualifierServerName+suffix, []byte(p.Target.String()))
+			put(r.StateTime, meta.QualifierState+suffix, []byte(p.State.String()))
+		}
+	}
+	slices.SortFunc(row, func(a, b cells.Cell) int { return bytes.Compare(a.Qualifier, b.Qualifier) })
 	return row
 }
 

@@ -61,6 +61,18 @@ type RegionInfo struct {
 	OpenSeq int64  `json:"openSeq"`
 	// Parent was split or merged away.
 	Parent bool `json:"parent,omitempty"`
+	// Replicas are the secondary replicas, beginning with the one with id 1.
+	Replicas []ReplicaInfo `json:"replicas,omitempty"`
+}
+
+// ReplicaInfo describes a secondary replica of a region.
+type ReplicaInfo struct {
+	ID      int    `json:"id"`
+	Encoded string `json:"encoded"`
+	State   string `json:"state"`
+	Server  string `json:"server"`
+	Index   int    `json:"index"`
+	OpenSeq int64  `json:"openSeq"`
 }
 
 // Regions describes a table's regions in key order, or every region if the
@@ -100,6 +112,14 @@ func regionInfo(r *catalog.Region, index map[string]int) RegionInfo {
 		if n, ok := index[r.Server.Address()]; ok {
 			i.Index = n
 		}
+	}
+	for k, p := range r.Replicas {
+		id := r.Replica(k + 1)
+		q := ReplicaInfo{ID: k + 1, Encoded: id.EncodedName(), State: p.State.String(), Server: p.Server.String(), Index: -1, OpenSeq: p.OpenSeq}
+		if n, ok := index[p.Server.Address()]; ok {
+			q.Index = n
+		}
+		i.Replicas = append(i.Replicas, q)
 	}
 	return i
 }
@@ -176,13 +196,18 @@ func (c *Cluster) Move(ctx context.Context, encoded string, to int) error {
 	return m.Move(ctx, encoded, dst)
 }
 
-// CreateTable makes a table with default families and waits until it is open.
-func (c *Cluster) CreateTable(ctx context.Context, table meta.TableName, families []string, splits [][]byte) error {
+// CreateTable makes a table with default families and so many replicas of each
+// region, and waits until it is open.
+func (c *Cluster) CreateTable(ctx context.Context, table meta.TableName, families []string, replicas int, splits [][]byte) error {
 	m, err := c.Master()
 	if err != nil {
 		return err
 	}
-	return m.CreateTable(ctx, schemaOf(table, families), splits)
+	s := schemaOf(table, families)
+	if replicas != 1 {
+		s.Attributes = catalog.SetAttribute(s.Attributes, "REGION_REPLICATION", strconv.Itoa(replicas))
+	}
+	return m.CreateTable(ctx, s, splits)
 }
 
 func schemaOf(table meta.TableName, families []string) *pb.TableSchema {
@@ -208,6 +233,7 @@ func (c *Cluster) GenerateTable(ctx context.Context, table meta.TableName, famil
 func (c *Cluster) Reset(ctx context.Context) error {
 	c.rules.Clear()
 	c.controls.Reset()
+	c.SetReplicaLag(0)
 	c.clock.Reset()
 	errs := []error{c.zk.Resume()}
 	for _, m := range c.MasterSlots() {

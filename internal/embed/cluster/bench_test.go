@@ -17,7 +17,7 @@ func BenchmarkManyRegions(b *testing.B) {
 	}
 	b.Run("create", func(b *testing.B) {
 		for b.Loop() {
-			if err := c.CreateTable(b.Context(), table("t"), []string{"f"}, splits); err != nil {
+			if err := c.CreateTable(b.Context(), table("t"), []string{"f"}, 1, splits); err != nil {
 				b.Fatal(err)
 			}
 			b.StopTimer()
@@ -27,7 +27,7 @@ func BenchmarkManyRegions(b *testing.B) {
 			b.StartTimer()
 		}
 	})
-	if err := c.CreateTable(b.Context(), table("t"), []string{"f"}, splits); err != nil {
+	if err := c.CreateTable(b.Context(), table("t"), []string{"f"}, 1, splits); err != nil {
 		b.Fatal(err)
 	}
 	regions := c.Regions(table("t"), 0)

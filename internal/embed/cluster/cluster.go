@@ -34,6 +34,7 @@ type Cluster struct {
 	catalog    *catalog.Catalog
 	tables     *master.Tables
 	opener     *master.Opener
+	lag        lag
 	procedures *master.Procedures
 	controls   master.Controls
 	rules      *chaos.Engine

@@ -132,7 +132,7 @@ func (c *Cluster) startServer(s *slot) error {
 	}
 	name := meta.ServerName{Host: c.opts.Advertise, Port: s.port, StartCode: code}
 	p := &process{slot: s, listener: l, Server: regionserver.New(regionserver.Config{
-		Name: name, Store: c.store, Cluster: c, Lazy: c.opener, ScannerLease: c.opts.ScannerLease,
+		Name: name, Store: c.store, Cluster: c, Lazy: c.opener, ReplicaReadPoint: c.replicaReadPoint, ScannerLease: c.opts.ScannerLease,
 		InlineWrites: c.opts.Dir == "" || c.opts.NoFsync,
 		Chaos:        c.rules, Events: c.events, Logger: c.log.With("server", name.String()),
 	})}

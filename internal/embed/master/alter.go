@@ -28,6 +28,9 @@ func (m *Master) alter(ctx context.Context, p *pb.TableName, class string, group
 			if err := systemVirtual(t, "altering"); err != nil {
 				return err
 			}
+			if t.Formula != nil && (&catalog.Table{Schema: schema}).Replication() > 1 {
+				return generatedTable(t, "replicas")
+			}
 			if t.Formula != nil && !sameFamilies(t.Schema, schema) {
 				return generatedTable(t, "changing the families")
 			}

@@ -153,6 +153,15 @@ func (m *Master) open(ctx context.Context, t *catalog.Table, ps []placement, pub
 				again = append(again, ps[i].region)
 			}
 		}
+		if t.Replication() > 1 || slices.ContainsFunc(ps, func(p placement) bool { return len(p.region.Replicas) > 0 }) {
+			names := make([]string, len(ps))
+			for i := range ps {
+				names[i] = ps[i].region.Encoded
+			}
+			if err := m.settleReplicas(ctx, t, names); err != nil {
+				return err
+			}
+		}
 		if len(again) == 0 {
 			return nil
 		}
@@ -327,6 +336,7 @@ func (m *Master) ServerDied(ctx context.Context, dead meta.ServerName) error {
 	errs := make(chan error, len(tables))
 	limit := make(chan struct{}, 16)
 	n := 0
+	replicated := replicatedTables(m.state())
 	for name := range tables {
 		if !m.goRun(func(ctx context.Context) {
 			select {
@@ -345,6 +355,9 @@ func (m *Master) ServerDied(ctx context.Context, dead meta.ServerName) error {
 	for range n {
 		err = errors.Join(err, <-errs)
 	}
+	for _, name := range replicated {
+		err = errors.Join(err, m.settleTableReplicas(ctx, name))
+	}
 	m.event(eventlog.Event{Method: "recovered", Server: dead.Address(), Detail: dead.String()})
 	return err
 }
@@ -354,7 +367,7 @@ func (m *Master) ServerDied(ctx context.Context, dead meta.ServerName) error {
 func (m *Master) Move(ctx context.Context, encoded string, to meta.ServerName) error {
 	r := m.state().Region(encoded)
 	if r == nil {
-		return unknownRegion(encoded)
+		return m.moveReplica(ctx, encoded, to)
 	}
 	unlock, err := m.lockRegion(ctx, r.Info.Table.String(), encoded)
 	if err != nil {
@@ -514,6 +527,7 @@ func (m *Master) closeAll(ctx context.Context, name meta.TableName) {
 		rs := m.find(r.Target)
 		limit <- struct{}{}
 		wg.Go(func() {
+			m.closeReplicas(ctx, r)
 			m.closeOn(ctx, rs, r.Encoded, nil)
 			<-limit
 		})

@@ -46,6 +46,11 @@ func (m *Master) Balance(ctx context.Context, group string, ignoreTransition, dr
 			groups = append(groups, g.Name)
 		}
 	}
+	if !dryRun {
+		if err := m.settleAllReplicas(ctx); err != nil {
+			return BalanceResult{}, err
+		}
+	}
 	out := BalanceResult{Ran: true}
 	for _, g := range groups {
 		for _, t := range m.plan(s, g) {
@@ -192,6 +197,9 @@ func (m *Master) Drain(ctx context.Context, rs host.RegionServer) {
 		if err := m.Move(ctx, r.Encoded, meta.ServerName{}); err != nil {
 			m.log.Warn("region stays on a server that stops", "region", r.Encoded, "server", name.String(), "err", err)
 		}
+	}
+	if err := m.settleAllReplicas(ctx); err != nil {
+		m.log.Warn("replicas stay on a server that stops", "server", name.String(), "err", err)
 	}
 }
 

@@ -211,6 +211,9 @@ func (m *Master) Generate(ctx context.Context, schema *pb.TableSchema, f *catalo
 		return err
 	}
 	defer unlock()
+	if (&catalog.Table{Schema: schema}).Replication() > 1 {
+		return unsupported("region replicas of a generated table")
+	}
 	s := m.state()
 	if s.Namespace(name.Namespace) == nil {
 		return namespaceNotFound(name.Namespace)

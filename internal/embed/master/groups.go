@@ -241,7 +241,7 @@ func (m *Master) settleAll(ctx context.Context) error {
 		}
 		unlock()
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, m.settleAllReplicas(ctx))...)
 }
 
 // removeServers takes addresses of servers that are gone out of their groups.

@@ -123,7 +123,7 @@ func (m *Master) doSplit(ctx context.Context, t *catalog.Table, r *catalog.Regio
 	parent := func(tx *catalog.Tx) {
 		p := *r
 		p.Info.Split, p.Info.Offline, p.State = true, true, pb.RegionState_SPLIT
-		p.SplitA, p.SplitB = &a.Info, &b.Info
+		p.SplitA, p.SplitB, p.Replicas = &a.Info, &b.Info, nil
 		p.InfoTime, p.StateTime = tx.Now(), tx.Now()
 		tx.PutRegion(&p)
 	}
@@ -133,6 +133,7 @@ func (m *Master) doSplit(ctx context.Context, t *catalog.Table, r *catalog.Regio
 		if err := m.change(r.Encoded, func(r *catalog.Region) { r.State = pb.RegionState_SPLITTING }); err != nil {
 			return err
 		}
+		m.closeReplicas(ctx, r)
 		m.closeOn(ctx, src, r.Encoded, nil)
 		err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 			parent(tx)
@@ -163,6 +164,7 @@ func (m *Master) doSplit(ctx context.Context, t *catalog.Table, r *catalog.Regio
 		return err
 	}
 	if gap == 0 {
+		m.closeReplicas(ctx, r)
 		m.closeOn(ctx, src, r.Encoded, nil)
 	}
 	m.event(eventlog.Event{Method: "split", Server: r.Server.Address(), Table: t.Name.String(), Region: r.Encoded, Row: at, Rows: 1, Detail: a.Encoded + " " + b.Encoded})
@@ -316,6 +318,7 @@ func (m *Master) doMerge(ctx context.Context, t *catalog.Table, rs []*catalog.Re
 	}
 	closeAll := func() {
 		for _, r := range rs {
+			m.closeReplicas(ctx, r)
 			m.closeOn(ctx, m.find(r.Server), r.Encoded, nil)
 		}
 	}

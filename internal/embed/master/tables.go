@@ -317,6 +317,10 @@ func closeRegions(tx *catalog.Tx, name meta.TableName, which func(*catalog.Regio
 	for _, r := range slices.Collect(tx.Select(name, func(r *catalog.Region) bool { return r.State != pb.RegionState_CLOSED && which(r) })) {
 		c := *r
 		c.State, c.StateTime = pb.RegionState_CLOSED, tx.Now()
+		c.Replicas = slices.Clone(r.Replicas)
+		for i := range c.Replicas {
+			c.Replicas[i].State = pb.RegionState_CLOSED
+		}
 		tx.PutRegion(&c)
 	}
 }

@@ -78,13 +78,13 @@ func (s *Server) get(ctx context.Context, c *rpcserver.Call, in *pb.GetRequest) 
 		return nil, err
 	}
 	if in.GetGet().GetExistenceOnly() {
-		return &pb.GetResponse{Result: &pb.Result{Exists: new(len(list) > 0), Stale: new(false)}}, nil
+		return &pb.GetResponse{Result: existsResult(r, len(list) > 0)}, nil
 	}
 	if c.Conn.CellBlocks() && c.Conn.Version().AtLeast(1, 3) {
 		c.TakeReplyCells(list)
-		return &pb.GetResponse{Result: blockResult(len(list))}, nil
+		return &pb.GetResponse{Result: r.stamp(blockResult(len(list)))}, nil
 	}
-	return &pb.GetResponse{Result: inlineResult(list, false)}, nil
+	return &pb.GetResponse{Result: r.stamp(inlineResult(list, false))}, nil
 }
 
 // read answers a Get on a region the caller is in.
@@ -98,6 +98,17 @@ func (s *Server) read(r *region, g *pb.Get) ([]cells.Cell, error) {
 	}
 	r.reads.Add(1)
 	rows, compare := r.rendered(q)
+	if at := s.lagging(r); at != 0 && rows == nil {
+		sc, err := r.Table.NewScan(cells.RowSpec(g.GetRow(), q), at)
+		if err != nil {
+			return nil, r.explain(err)
+		}
+		list, _, err := sc.Next(nil, &cells.Limits{})
+		if e := sc.Close(); err == nil {
+			err = e
+		}
+		return list, r.explain(err)
+	}
 	if rows == nil {
 		list, err := r.Table.Get(g.GetRow(), q)
 		if err != nil {
@@ -113,6 +124,25 @@ func (s *Server) read(r *region, g *pb.Get) ([]cells.Cell, error) {
 	}
 	list, _, err := sc.Next(nil, &cells.Limits{})
 	return list, r.explain(err)
+}
+
+// lagging is the read point of a secondary replica that lags behind; 0 for the
+// present.
+func (s *Server) lagging(r *region) uint64 {
+	if r.Info.Replica == 0 || s.cfg.ReplicaReadPoint == nil {
+		return 0
+	}
+	return s.cfg.ReplicaReadPoint()
+}
+
+// stamp says in a Result whether it is from a secondary replica.
+func (r *region) stamp(p *pb.Result) *pb.Result {
+	*p.Stale = r.Info.Replica != 0
+	return p
+}
+
+func existsResult(r *region, exists bool) *pb.Result {
+	return &pb.Result{Exists: &exists, Stale: new(r.Info.Replica != 0)}
 }
 
 // rendered gives the rows of a region that are made when they are read, and

@@ -257,9 +257,9 @@ func (m *multiCall) plain(r *region, ra *pb.RegionAction, lists [][]cells.Cell, 
 			var list []cells.Cell
 			if list, err = m.s.read(r, a.Get); err == nil {
 				if a.GetGet().GetExistenceOnly() {
-					res = &pb.Result{Exists: new(len(list) > 0), Stale: new(false)}
+					res = existsResult(r, len(list) > 0)
 				} else {
-					res = m.result(list)
+					res = r.stamp(m.result(list))
 				}
 			}
 		case a.ServiceCall != nil:

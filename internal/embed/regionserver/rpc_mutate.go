@@ -94,7 +94,7 @@ func (r *region) writable(ctx context.Context) error {
 	if r.Virtual != nil {
 		return wire.NewRemoteError(wire.ClassDoNotRetryIO, "unsupported: writing to "+r.table+" (its rows are rendered from the cluster's catalog)")
 	}
-	if r.ReadOnly() {
+	if r.ReadOnly() || r.Info.Replica != 0 {
 		return wire.NewRemoteError(wire.ClassDoNotRetryIO, "region is read only")
 	}
 	if r.Generated != nil && !r.Generated.Stored() {

@@ -153,6 +153,9 @@ func (s *Server) regionScanner(r *region, spec *cells.ScanSpec, readPoint uint64
 		}
 		return &virtualScanner{in, src}, nil
 	}
+	if at := s.lagging(r); at != 0 && readPoint == 0 {
+		readPoint = at
+	}
 	in, err := r.Table.NewScan(spec, readPoint)
 	if err != nil {
 		return nil, r.explain(err)
@@ -346,10 +349,10 @@ func (p *page) timeLimit() time.Time {
 
 // deliver puts the Results into the answer.
 func (p *page) deliver() {
-	p.out.Stale = new(false)
+	p.out.Stale = new(p.sc.region.Info.Replica != 0)
 	if !p.c.Conn.CellBlocks() {
 		for _, r := range p.results {
-			p.out.Results = append(p.out.Results, inlineResult(p.cells[r.from:r.to], r.partial))
+			p.out.Results = append(p.out.Results, p.sc.region.stamp(inlineResult(p.cells[r.from:r.to], r.partial)))
 		}
 		return
 	}

@@ -41,6 +41,9 @@ type Config struct {
 	// Lazy finds regions that are opened when they are first asked for; nil if
 	// there are none.
 	Lazy host.Lazy
+	// ReplicaReadPoint is the read point at which secondary replicas are read,
+	// 0 meaning the present one; nil if they never lag.
+	ReplicaReadPoint func() uint64
 
 	Chaos  *chaos.Engine
 	Events *eventlog.Log
