@@ -29,9 +29,10 @@ type watcher struct {
 	source   ChangeSource
 	interval time.Duration
 
-	mark atomic.Int64 // everything before it has been seen; 0: not known
-	good atomic.Int64 // when the last complete poll began, ns since the cache did; 0: never
-	tops []top        // newer timestamps seen, and when; ascending
+	mark   atomic.Int64 // everything before it has been seen; 0: not known
+	resume atomic.Int64 // mark of a snapshot that has been loaded; 0: none
+	good   atomic.Int64 // when the last complete poll began, ns since the cache did; 0: never
+	tops   []top        // newer timestamps seen, and when; ascending
 }
 
 // top is a timestamp that was the newest, first seen by a poll that ended at.
@@ -147,6 +148,10 @@ func (w *watcher) poll(began time.Time) error {
 		w.mark.Store(0)
 		w.tops = nil
 		return nil
+	}
+	if at := w.resume.Swap(0); at > 0 && (w.mark.Load() == 0 || at < w.mark.Load()) {
+		w.mark.Store(at)
+		w.tops = nil
 	}
 	if w.mark.Load() == 0 {
 		return w.findMark(start, stop)
