@@ -31,7 +31,8 @@ import (
 // The body, decompressed, is a sequence of uvarints and of strings, which are a
 // uvarint length and so many bytes:
 //
-//	cluster  string   what Save was told
+//	address  string   of the cluster, as Save was told
+//	id       string   of the cluster, empty if it was not known
 //	created  uvarint  ms since 1970
 //	mark     uvarint  timestamp up to which changes of hbase:meta were seen, 0 unknown
 //	servers  uvarint  then for each: host string, port, start code
@@ -92,24 +93,59 @@ func (e *SnapshotError) Unwrap() error { return e.Err }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Save writes the valid routes for Load, and gives their number. cluster says
-// whose they are.
-func (c *Cache) Save(w io.Writer, cluster string) (int, error) {
+// Cluster says whose routes are in a snapshot.
+type Cluster struct {
+	// Address is how the cluster is found; compared if one of the IDs is not
+	// known.
+	Address string
+	// ID is the cluster's own, empty if it is not known.
+	ID string
+}
+
+func (a Cluster) same(b Cluster) bool {
+	if a.ID != "" && b.ID != "" {
+		return a.ID == b.ID
+	}
+	return a.Address == b.Address
+}
+
+func (a Cluster) String() string {
+	s := cells.QuoteShort([]byte(a.Address), 100)
+	if a.ID != "" {
+		s += " (" + cells.QuoteShort([]byte(a.ID), 100) + ")"
+	}
+	return s
+}
+
+// Snapshot describes a snapshot that was written or read.
+type Snapshot struct {
+	// Routes is how many were written, or taken in.
+	Routes  int
+	Cluster Cluster
+	Created time.Time
+}
+
+// Save writes the valid routes for Load. cluster says whose they are.
+func (c *Cache) Save(w io.Writer, cluster Cluster) (Snapshot, error) {
+	info := Snapshot{Cluster: cluster, Created: time.Now()}
+	if len(cluster.Address) > maxClusterText || len(cluster.ID) > maxClusterText {
+		return info, &SnapshotError{ErrSnapshotSize, "the cluster's address"}
+	}
 	s := saver{}
 	if watch := c.watcher; watch.well(time.Now()) {
 		s.mark = watch.mark.Load() // before the routes are looked at
 	}
 	z, err := zstd.NewWriter(&s.body, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
 	if err != nil {
-		return 0, err
+		return info, err
 	}
 	s.z = bufio.NewWriterSize(z, 64<<10)
-	n := s.write(c, cluster)
+	info.Routes = s.write(c, info)
 	if err := cmp.Or(s.z.Flush(), z.Close()); err != nil {
-		return 0, err
+		return info, err
 	}
 	if s.body.Len() > maxSnapshot {
-		return 0, &SnapshotError{ErrSnapshotSize, fmt.Sprintf("%d bytes", s.body.Len())}
+		return info, &SnapshotError{ErrSnapshotSize, fmt.Sprintf("%d bytes", s.body.Len())}
 	}
 	head := append(make([]byte, 0, snapshotHead), snapshotMagic...)
 	head = binary.BigEndian.AppendUint16(head, snapshotVersion)
@@ -117,10 +153,10 @@ func (c *Cache) Save(w io.Writer, cluster string) (int, error) {
 	sum := crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, s.body.Bytes())
 	for _, b := range [][]byte{head, s.body.Bytes(), binary.BigEndian.AppendUint32(nil, sum)} {
 		if _, err := w.Write(b); err != nil {
-			return 0, err
+			return info, err
 		}
 	}
-	return n, nil
+	return info, nil
 }
 
 // saver writes a snapshot's body. A bufio.Writer keeps its first error to the
@@ -147,9 +183,10 @@ func (s *saver) key(key, before []byte) {
 	s.bytes(key[n:])
 }
 
-func (s *saver) write(c *Cache, cluster string) (n int) {
-	s.text(cluster)
-	s.uvarint(uint64(time.Now().UnixMilli()))
+func (s *saver) write(c *Cache, info Snapshot) (n int) {
+	s.text(info.Cluster.Address)
+	s.text(info.Cluster.ID)
+	s.uvarint(uint64(info.Created.UnixMilli()))
 	s.uvarint(uint64(max(s.mark, 0)))
 
 	// The roots do not change, but validity does: what is saved is decided
@@ -218,69 +255,70 @@ func (s *saver) write(c *Cache, cluster string) (n int) {
 	return n
 }
 
-// Load takes in the routes of a snapshot, with the lowest authority there is,
-// and gives their number. A route that has become wrong costs one failed call.
+// Load takes in the routes of a snapshot of the same cluster, with the lowest
+// authority there is. A route that has become wrong costs one failed call.
 // If the snapshot was made by a cache that watched hbase:meta, and this one
 // does, what has changed in between is read first thing. An error that is not
 // r's is a *SnapshotError; then nothing has been taken in.
-func (c *Cache) Load(r io.Reader, cluster string) (int, error) {
+func (c *Cache) Load(r io.Reader, cluster Cluster) (Snapshot, error) {
 	damaged := func(format string, args ...any) error {
 		return &SnapshotError{ErrSnapshotDamaged, fmt.Sprintf(format, args...)}
 	}
 	head := make([]byte, snapshotHead)
 	if _, err := io.ReadFull(r, head); err != nil {
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return 0, damaged("it is shorter than its head")
+			return Snapshot{}, damaged("it is shorter than its head")
 		}
-		return 0, err
+		return Snapshot{}, err
 	}
 	if string(head[:len(snapshotMagic)]) != snapshotMagic {
-		return 0, damaged("it does not begin like one")
+		return Snapshot{}, damaged("it does not begin like one")
 	}
 	if v := binary.BigEndian.Uint16(head[len(snapshotMagic):]); v != snapshotVersion {
-		return 0, &SnapshotError{ErrSnapshotVersion, fmt.Sprintf("%d, this is %d", v, snapshotVersion)}
+		return Snapshot{}, &SnapshotError{ErrSnapshotVersion, fmt.Sprintf("%d, this is %d", v, snapshotVersion)}
 	}
 	n := int64(binary.BigEndian.Uint32(head[snapshotHead-4:]))
 	if n > maxSnapshot {
-		return 0, &SnapshotError{ErrSnapshotSize, fmt.Sprintf("%d bytes", n)}
+		return Snapshot{}, &SnapshotError{ErrSnapshotSize, fmt.Sprintf("%d bytes", n)}
 	}
 	// Grows as it comes: the length may be a lie.
 	var body bytes.Buffer
 	if _, err := io.Copy(&body, io.LimitReader(r, n+4)); err != nil {
-		return 0, err
+		return Snapshot{}, err
 	}
 	if int64(body.Len()) != n+4 {
-		return 0, damaged("%d bytes of %d", body.Len(), n+4)
+		return Snapshot{}, damaged("%d bytes of %d", body.Len(), n+4)
 	}
 	b := body.Bytes()
 	sum := crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, b[:n])
 	if got := binary.BigEndian.Uint32(b[n:]); got != sum {
-		return 0, damaged("checksum %08x, should be %08x", got, sum)
+		return Snapshot{}, damaged("checksum %08x, should be %08x", got, sum)
 	}
 	// Twice: nothing is taken in before all of it has been read.
 	check := loader{cache: c, cluster: cluster}
 	if err := check.run(b[:n]); err != nil {
-		return 0, err
+		return Snapshot{}, err
 	}
 	take := loader{cache: c, cluster: cluster, take: true}
 	if err := take.run(b[:n]); err != nil {
-		return 0, err
+		return Snapshot{}, err
 	}
 	if w := c.watcher; w != nil && take.mark > 0 {
 		w.resume.Store(take.mark)
 	}
-	return take.taken, nil
+	take.info.Routes = take.taken
+	return take.info, nil
 }
 
 // loader reads a snapshot's body. After the first error every read gives zero.
 type loader struct {
 	cache   *Cache
-	cluster string
+	cluster Cluster
 	take    bool // publish what is read
 
 	in      *bufio.Reader
 	err     error
-	created int64
+	info    Snapshot
 	mark    int64
 	servers []meta.ServerName
 	routes  int // announced
@@ -369,17 +407,20 @@ func (l *loader) key(before []byte) []byte {
 }
 
 const (
-	maxHost      = 1 << 10
-	maxTableText = 1 << 12
-	maxServers   = 1 << 20
-	maxTables    = 1 << 20
+	maxClusterText = 1 << 14
+	maxHost        = 1 << 10
+	maxTableText   = 1 << 12
+	maxServers     = 1 << 20
+	maxTables      = 1 << 20
 )
 
 func (l *loader) read() {
-	if of := l.text("cluster's name", 1<<16); l.err == nil && of != l.cluster {
-		l.err = &SnapshotError{ErrSnapshotForeign, fmt.Sprintf("%s, this is %s", cells.QuoteShort([]byte(of), 100), cells.QuoteShort([]byte(l.cluster), 100))}
+	l.info.Cluster = Cluster{Address: l.text("cluster's address", maxClusterText), ID: l.text("cluster's id", maxClusterText)}
+	if l.err == nil && !l.cluster.same(l.info.Cluster) {
+		l.err = &SnapshotError{ErrSnapshotForeign, fmt.Sprintf("%v, this is %v", l.info.Cluster, l.cluster)}
 	}
-	l.created, l.mark = int64(l.uvarint()), int64(l.uvarint())
+	l.info.Created = time.UnixMilli(int64(l.uvarint()))
+	l.mark = int64(l.uvarint())
 	for range l.count("servers", maxServers) {
 		s := meta.ServerName{Host: l.text("host", maxHost), Port: l.count("as port", 1<<16-1), StartCode: l.uvarint()}
 		if l.err == nil && (s.Host == "" || s.StartCode == 0) {
@@ -479,7 +520,7 @@ func (l *loader) publish(name meta.TableName) {
 	t := c.tableFor(name)
 	c.mu.Unlock()
 	now := c.now.Load()
-	age := uint32(min(max(time.Now().UnixMilli()-l.created, 0)/1000, 1<<30))
+	age := uint32(min(max(time.Since(l.info.Created), 0)/time.Second, 1<<30))
 	routes := t.makeRoutes(l.page, FromSnapshot)
 	for _, r := range routes {
 		r.learned.Store(now - age)

@@ -51,9 +51,9 @@ func TestSnapshot(t *testing.T) {
 		c.Rejected(c.Lookup(other, []byte("c")))
 		c.Rejected(c.Lookup(tbl, key(77)))
 		var file bytes.Buffer
-		n, err := c.Save(&file, "there")
-		if err != nil || n != 2501 {
-			t.Fatalf("saved %d, %v", n, err)
+		in, err := c.Save(&file, Cluster{Address: "there"})
+		if err != nil || in.Routes != 2501 {
+			t.Fatalf("saved %v, %v", in, err)
 		}
 		want := make([]string, 2500)
 		for i := range want {
@@ -62,9 +62,9 @@ func TestSnapshot(t *testing.T) {
 		time.Sleep(time.Hour)
 
 		d, g := newCache(t, Config{})
-		n, err = d.Load(bytes.NewReader(file.Bytes()), "there")
-		if err != nil || n != 2501 {
-			t.Fatalf("loaded %d, %v", n, err)
+		out, err := d.Load(bytes.NewReader(file.Bytes()), Cluster{Address: "there"})
+		if err != nil || out.Routes != 2501 || out.Cluster != in.Cluster || out.Created.UnixMilli() != in.Created.UnixMilli() {
+			t.Fatalf("loaded %v, %v", out, err)
 		}
 		for i := range 2500 {
 			r := d.Lookup(tbl, key(i))
@@ -84,8 +84,23 @@ func TestSnapshot(t *testing.T) {
 		if g.reads() != 0 {
 			t.Errorf("%d reads of meta", g.reads())
 		}
-		if _, err := d.Load(bytes.NewReader(file.Bytes()), "elsewhere"); !errors.Is(err, ErrSnapshotForeign) {
+		if _, err := d.Load(bytes.NewReader(file.Bytes()), Cluster{Address: "elsewhere"}); !errors.Is(err, ErrSnapshotForeign) {
 			t.Errorf("another cluster's: %v", err)
+		}
+		for _, tc := range []struct {
+			saved, now Cluster
+			ok         bool
+		}{
+			{Cluster{"a", "1"}, Cluster{"b", "1"}, true}, {Cluster{"a", "1"}, Cluster{"a", "2"}, false},
+			{Cluster{"a", ""}, Cluster{"a", "2"}, true}, {Cluster{"a", "1"}, Cluster{"b", ""}, false},
+		} {
+			var file bytes.Buffer
+			if _, err := d.Save(&file, tc.saved); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Load(&file, tc.now); errors.Is(err, ErrSnapshotForeign) == tc.ok {
+				t.Errorf("saved for %v, loaded by %v: %v", tc.saved, tc.now, err)
+			}
 		}
 		// Unused, they are forgotten like others.
 		time.Sleep(20 * time.Minute)
@@ -105,7 +120,7 @@ func TestSnapshotIsTheLeastAuthority(t *testing.T) {
 			t.Fatal(err)
 		}
 		var file bytes.Buffer
-		if _, err := c.Save(&file, ""); err != nil {
+		if _, err := c.Save(&file, Cluster{}); err != nil {
 			t.Fatal(err)
 		}
 		f.move(2, func(i int) bool { return i < 5 })
@@ -115,8 +130,8 @@ func TestSnapshotIsTheLeastAuthority(t *testing.T) {
 		if _, err := d.Locate(t.Context(), tbl, nil); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := d.Load(bytes.NewReader(file.Bytes()), ""); err != nil || n != 9 {
-			t.Errorf("loaded %d, %v; want the 9 that were not known", n, err)
+		if n, err := d.Load(bytes.NewReader(file.Bytes()), Cluster{}); err != nil || n.Routes != 9 {
+			t.Errorf("loaded %v, %v; want the 9 that were not known", n, err)
 		}
 		if r := d.Lookup(tbl, nil); r == nil || r.Server().Name() != server(2) {
 			t.Errorf("the snapshot beat meta: %v", r)
@@ -151,13 +166,13 @@ func TestSnapshotOfDeadServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		var file bytes.Buffer
-		if _, err := c.Save(&file, ""); err != nil {
+		if _, err := c.Save(&file, Cluster{}); err != nil {
 			t.Fatal(err)
 		}
 		f.change(func(l *meta.Location) bool { l.Server.StartCode++; l.SeqNum++; return true })
 		d, g := newCache(t, Config{})
 		g.rows = f.rows
-		if _, err := d.Load(&file, ""); err != nil {
+		if _, err := d.Load(&file, Cluster{}); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 10 {
@@ -183,7 +198,7 @@ func TestSnapshotAndWatch(t *testing.T) {
 		c, f := watching(t, 3000)
 		time.Sleep(5 * second)
 		var file bytes.Buffer
-		if _, err := c.Save(&file, "x"); err != nil {
+		if _, err := c.Save(&file, Cluster{Address: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		c.Close()
@@ -193,8 +208,8 @@ func TestSnapshotAndWatch(t *testing.T) {
 
 		d, g := newCache(t, Config{WatchInterval: second})
 		g.rows = f.rows
-		if n, err := d.Load(&file, "x"); err != nil || n != 3000 {
-			t.Fatalf("loaded %d, %v", n, err)
+		if n, err := d.Load(&file, Cluster{Address: "x"}); err != nil || n.Routes != 3000 {
+			t.Fatalf("loaded %v, %v", n, err)
 		}
 		time.Sleep(1300 * time.Millisecond)
 		synctest.Wait()
@@ -228,14 +243,14 @@ func TestDamagedSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := c.Save(&file, "x"); err != nil {
+	if _, err := c.Save(&file, Cluster{Address: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	good := file.Bytes()
 	d, _ := newCache(t, Config{MaxRoutes: 1000})
 	try := func(name string, b []byte, want error) {
 		t.Helper()
-		if _, err := d.Load(bytes.NewReader(b), "x"); !errors.Is(err, want) {
+		if _, err := d.Load(bytes.NewReader(b), Cluster{Address: "x"}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 		if n := d.Stats().Routes; n != 0 {
@@ -266,7 +281,7 @@ func TestDamagedSnapshots(t *testing.T) {
 		return b
 	}
 	join := func(parts ...[]byte) []byte { return reframe(bytes.Join(parts, nil), 1) }
-	head := append(str("x"), num(0, 0)...)
+	head := append(str("x"), num(0, 0, 0)...)
 	one := append(append(num(1), str("rs")...), num(16020, 17)...)
 	try("too many servers", join(head, num(1<<40)), ErrSnapshotDamaged)
 	try("a server without a name", join(head, num(1, 0, 1, 1)), ErrSnapshotDamaged)
@@ -282,8 +297,8 @@ func TestDamagedSnapshots(t *testing.T) {
 	try("empty region", join(head, one, num(1), str("t"), num(1, 0, 0, 1), []byte("b"), num(0, 1), []byte("a"), num(0, 0, 0)), ErrSnapshotDamaged)
 	try("overlap", join(head, one, num(1), str("t"), num(2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)), ErrSnapshotDamaged)
 	try("something follows", join(head, one, num(1), str("t"), num(1, 0, 0, 0, 0, 0, 0, 0, 0), []byte("x")), ErrSnapshotDamaged)
-	if n, err := d.Load(bytes.NewReader(join(head, one, num(1), str("t"), num(1, 0, 0, 0, 0, 0, 0, 0, 0))), "x"); err != nil || n != 1 {
-		t.Errorf("a good one: %d, %v", n, err)
+	if n, err := d.Load(bytes.NewReader(join(head, one, num(1), str("t"), num(1, 0, 0, 0, 0, 0, 0, 0, 0))), Cluster{Address: "x"}); err != nil || n.Routes != 1 {
+		t.Errorf("a good one: %v, %v", n, err)
 	}
 }
 
@@ -294,7 +309,7 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	var file bytes.Buffer
-	if _, err := c.Save(&file, "x"); err != nil {
+	if _, err := c.Save(&file, Cluster{Address: "x"}); err != nil {
 		f.Fatal(err)
 	}
 	z, _ := zstd.NewReader(nil)
@@ -306,19 +321,19 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, whole, body []byte) {
 		for _, b := range [][]byte{whole, reframe(body, 1)} {
 			d, _ := newCache(t, Config{MaxRoutes: 10_000})
-			n, err := d.Load(bytes.NewReader(b), "x")
+			n, err := d.Load(bytes.NewReader(b), Cluster{Address: "x"})
 			if err != nil {
 				if _, ok := errors.AsType[*SnapshotError](err); !ok || d.Stats().Routes != 0 {
 					t.Errorf("%v, %d routes", err, d.Stats().Routes)
 				}
 				continue
 			}
-			if n != d.Stats().Routes {
-				t.Errorf("loaded %d, there are %d", n, d.Stats().Routes)
+			if n.Routes != d.Stats().Routes {
+				t.Errorf("loaded %v, there are %d", n, d.Stats().Routes)
 			}
 			var again bytes.Buffer
-			if m, err := d.Save(&again, "x"); err != nil || m > n {
-				t.Errorf("loaded %d, saved %d, %v", n, m, err)
+			if m, err := d.Save(&again, Cluster{Address: "x"}); err != nil || m.Routes > n.Routes {
+				t.Errorf("loaded %v, saved %v, %v", n, m, err)
 			}
 		}
 	})
@@ -342,7 +357,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			for b.Loop() {
 				file.Reset()
 				began := time.Now()
-				if saved, err := c.Save(&file, "x"); err != nil || saved != n {
+				if saved, err := c.Save(&file, Cluster{Address: "x"}); err != nil || saved.Routes != n {
 					b.Fatal(saved, err)
 				}
 				b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-save")
@@ -352,7 +367,7 @@ func BenchmarkSnapshot(b *testing.B) {
 				runtime.GC()
 				runtime.ReadMemStats(&before)
 				began = time.Now()
-				if loaded, err := d.Load(bytes.NewReader(file.Bytes()), "x"); err != nil || loaded != n {
+				if loaded, err := d.Load(bytes.NewReader(file.Bytes()), Cluster{Address: "x"}); err != nil || loaded.Routes != n {
 					b.Fatal(loaded, err)
 				}
 				b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-load")
