@@ -30,6 +30,10 @@ type DownError struct {
 	Cause error
 	// Dead says that this incarnation is over.
 	Dead bool
+	// Waiting, if not 0, says that so many callers wait for the server already,
+	// which is as many as may: this one was turned away, although trying again
+	// later may help. The server may be only suspected then.
+	Waiting int
 }
 
 func (e *DownError) Error() string {
@@ -37,10 +41,15 @@ func (e *DownError) Error() string {
 	fmt.Fprintf(&b, "server %s is ", e.Server)
 	if e.Dead {
 		b.WriteString("gone")
+	} else if e.Waiting > 0 {
+		fmt.Fprintf(&b, "not answering, and %d callers wait for it", e.Waiting)
 	} else {
 		b.WriteString("down")
 	}
 	if !e.Since.IsZero() {
+		if e.Waiting > 0 {
+			b.WriteByte(',')
+		}
 		b.WriteString(" since ")
 		b.WriteString(e.Since.Format("15:04:05.000"))
 	}

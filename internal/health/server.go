@@ -237,6 +237,19 @@ func (s *Server) Up() <-chan struct{} {
 	return s.up
 }
 
+// TurnAway makes the error of a caller who is one too many: waiting callers wait
+// for the server already.
+func (s *Server) TurnAway(waiting int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.downError()
+	e.Waiting = waiting
+	if e.Since.IsZero() {
+		e.Since = s.entered
+	}
+	return e
+}
+
 func (s *Server) downError() *DownError {
 	return &DownError{Server: s.name, Since: s.since, NextProbe: s.nextProbe, Cause: s.cause, Dead: s.State() == Dead}
 }

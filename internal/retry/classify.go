@@ -25,6 +25,7 @@ const (
 	ruleBroken       = "connection broke"
 	ruleNotHBase     = "not HBase"
 	ruleServerDown   = "server known to be down"
+	ruleTurnedAway   = "too many wait for the server"
 	ruleQueueFull    = "own queue full"
 	ruleLocate       = "lookup failed"
 	ruleLocateFinal  = "lookup is final"
@@ -159,6 +160,7 @@ var rules = []rule{
 	{name: ruleBroken, d: Decision{Route: Keep, Server: Redial, Wait: Relocate, Retriable: true}},
 	{name: ruleNotHBase, d: Decision{Route: Keep, Server: MarkDown, Wait: Generic, Retriable: true}},
 	{name: ruleServerDown, d: Decision{Route: Keep, Wait: ServerDown, Retriable: true}},
+	{name: ruleTurnedAway, d: Decision{Route: Keep, Retriable: true, TurnedAway: true}},
 	{name: ruleQueueFull, d: Decision{Route: Keep, Wait: ServerBusy, Deferred: true, Retriable: true}},
 	{name: ruleLocate, d: Decision{Route: Keep, Wait: MetaUnavailable, Retriable: true}},
 	{name: ruleLocateFinal, d: Decision{Route: Keep}},

@@ -152,6 +152,9 @@ type Decision struct {
 	// ReopenScanner says that a scanner has to be opened anew after the last
 	// row delivered.
 	ReopenScanner bool
+	// TurnedAway says that the operation is to end now, although trying again
+	// later may help.
+	TurnedAway bool
 	// FindMaster says that the active master has to be looked up again.
 	FindMaster bool
 }
@@ -165,6 +168,8 @@ func (d Decision) Action() string {
 	switch {
 	case d.UnknownOutcome:
 		return s + ", outcome unknown"
+	case d.TurnedAway:
+		return s + ", turned away"
 	case !d.Retriable:
 		return s + ", final"
 	}

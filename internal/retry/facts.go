@@ -46,6 +46,9 @@ func factsOf(err error) facts {
 		return facts{rule: ruleLocate, hint: after, sentKnown: true}
 	}
 	if errors.Is(err, health.ErrServerDown) {
+		if down, ok := errors.AsType[*health.DownError](err); ok && down.Waiting > 0 {
+			return facts{rule: ruleTurnedAway, sentKnown: true}
+		}
 		return facts{rule: ruleServerDown, sentKnown: true}
 	}
 	conn, broken := errors.AsType[*rpc.ConnError](err)

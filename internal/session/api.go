@@ -138,6 +138,10 @@ type Item struct {
 	// Timeline lets the region's other replicas answer a lone get, as in
 	// RegionCall.
 	Timeline bool
+	// Priority goes into the header of the request that carries the item, if
+	// no item beside it has a higher one; 0 means none, or 200 on system
+	// tables.
+	Priority uint32
 }
 
 // Outcome is what became of an Item.

@@ -46,6 +46,9 @@ type batch struct {
 	events  chan event
 	tries   int // of locating
 
+	// waits are the servers among whose waiting callers the batch counts.
+	waits map[*peer]bool
+
 	// replicas are asked as well, if some items allow it; nil otherwise.
 	replicas *batchReplicas
 
@@ -121,6 +124,7 @@ func (c *Core) Batch(ctx context.Context, table meta.TableName, items []Item) []
 		defer b.replicas.stop()
 	}
 	b.sort()
+	defer b.waitNoMore()
 	b.run()
 	var first error
 	if b.seen != nil {
@@ -298,8 +302,15 @@ func (b *batch) locateMissing(ready []int, routes []*route.Route, missing int) {
 	items, rows := make([]int, 0, missing), make([][]byte, 0, missing)
 	for k, i := range ready {
 		if routes[k] == nil {
+			if err := b.waitForRegion(b.items[i].Row); err != nil {
+				b.failed(i, nil, nil, err, false)
+				continue
+			}
 			items, rows = append(items, i), append(rows, b.items[i].Row)
 		}
+	}
+	if len(items) == 0 {
+		return
 	}
 	// Location must not eat the batch: half of what is left at most.
 	slice := min(locateSlice<<min(b.tries, 10), max(b.budget.Remaining()/2, time.Millisecond))
@@ -334,6 +345,12 @@ func (b *batch) sendAll(ready []int, routes []*route.Route) {
 	for n, c := range heads {
 		// The error would be the deadline's, which spent sees too.
 		_ = b.budget.Attempt(peerOf(c.srv).name, "")
+		if c.srv.State() != health.Healthy {
+			if c.err = b.waitFor(c.srv); c.err != nil {
+				b.handle(event{chunk: c})
+				continue
+			}
+		}
 		if n == len(heads)-1 && b.flights == 0 && len(b.queue) == 0 && b.replicas == nil {
 			b.handle(b.exchange(c)) // nothing else to do meanwhile
 			return
@@ -356,6 +373,11 @@ func (b *batch) exchange(c *chunk) event {
 	}
 	if b.tableName.IsSystem() {
 		q.priority = systemPriority
+	}
+	for k := range c.parts {
+		for _, i := range c.parts[k].items {
+			q.priority = max(q.priority, b.items[i].Priority)
+		}
 	}
 	var seen *observing
 	if c.err = c.srv.Err(); c.err == nil {
@@ -516,6 +538,12 @@ func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 		at.Busy = 0
 	}
 	d := retry.Classify(err, at)
+	if d.Wait == retry.ServerDown && c != nil {
+		if away := b.waitFor(c.srv); away != nil {
+			err = away
+			d = retry.Classify(err, at)
+		}
+	}
 	if !sent {
 		d.MaybeApplied = false
 	}
@@ -548,7 +576,7 @@ func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 		}
 	}
 	switch {
-	case b.ctx.Err() != nil || !d.Retriable:
+	case b.ctx.Err() != nil || !d.Retriable || d.TurnedAway:
 		b.budget.Failed(err, d)
 		b.finish(i, b.budget.Fail(b.ctx, d), err)
 	case b.core.cfg.MaxAttempts > 0 && s.counted >= b.core.cfg.MaxAttempts && !s.free:

@@ -67,6 +67,12 @@ type Config struct {
 	// are known ahead of traffic: default 0, never. See route.Config.
 	MetaWatch time.Duration
 
+	// MaxWaitingPerServer bounds the callers who wait for one server that does
+	// not answer: more are turned away at once with a *health.DownError, so that
+	// callers who go on to other rows keep the other servers busy. Default 0: no
+	// bound, everybody waits as long as they have time.
+	MaxWaitingPerServer int
+
 	// BatchBytes and BatchActions bound one Multi request: defaults 4 MiB and
 	// 2048. A larger single item goes alone.
 	BatchBytes   int

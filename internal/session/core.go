@@ -219,6 +219,15 @@ func (c *Core) Servers() *health.Table { return c.servers }
 // Registry gives the registry.
 func (c *Core) Registry() registry.Registry { return c.registry }
 
+// ClusterID asks the registry for the cluster's identity.
+func (c *Core) ClusterID(ctx context.Context) (string, error) {
+	id, err := c.registry.ClusterID(ctx)
+	if err != nil {
+		return "", c.registryError("id of the cluster", err)
+	}
+	return id, nil
+}
+
 // Config gives the effective configuration; see Config.Effective.
 func (c *Core) Config() Config { return c.cfg }
 

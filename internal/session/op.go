@@ -46,6 +46,7 @@ type op struct {
 		hint  time.Duration
 	}
 	busy *health.Server // who gave the last busy answer
+	held *peer          // among whose waiting callers the operation counts
 
 	name  string
 	table meta.TableName
@@ -118,6 +119,7 @@ func (o *op) end(err error) {
 		o.slowStop()
 		o.slowCancel()
 	}
+	o.waitNoMore()
 }
 
 // waiting gives the context for everything that blocks besides the request
@@ -148,6 +150,9 @@ func (o *op) locate(table meta.TableName, row []byte, before bool) error {
 		o.waited = true
 		if o.trouble != nil {
 			o.trouble()
+		}
+		if err := o.waitForRegion(table, row, before); err != nil {
+			return err
 		}
 		o.budget.Enter(retry.Locating)
 		var began time.Time
@@ -200,8 +205,13 @@ func (o *op) send(q *request) ([]byte, error) {
 			}
 		}
 	}
-	if err := srv.Err(); err != nil {
-		return nil, err
+	if srv.State() != health.Healthy {
+		if err := o.wait(srv); err != nil {
+			return nil, err
+		}
+		if err := srv.Err(); err != nil {
+			return nil, err
+		}
 	}
 	p := peerOf(srv)
 	o.budget.On(p.tokens)
@@ -267,6 +277,9 @@ func (o *op) next(err error) error {
 	if o.ctx.Err() != nil || !d.Retriable || o.core.ctx.Err() != nil || o.trouble != nil && !o.trouble() {
 		return o.over(o.budget.Fail(o.ctx, d))
 	}
+	if d.TurnedAway {
+		return o.over(o.budget.Fail(o.ctx, d))
+	}
 	if o.stay && (d.Server == retry.MarkDown || d.Wait == retry.ServerDown) {
 		return o.over(o.budget.Fail(o.ctx, d))
 	}
@@ -280,6 +293,9 @@ func (o *op) next(err error) error {
 				return nil // locate knows better
 			}
 			o.core.scout(o.srv, o.route)
+		}
+		if err = o.wait(o.srv); err != nil {
+			return o.next(err)
 		}
 		err = o.pause(d.Wait, d.Hint, o.srv.Up())
 	default:

@@ -43,6 +43,8 @@ type peer struct {
 	scouted   map[*route.Route]bool
 	scoutedAt time.Time
 
+	waiting atomic.Int64 // callers who wait for the server to answer again
+
 	inVain atomic.Bool // the prober's last ping went unanswered
 }
 
