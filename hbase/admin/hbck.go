@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/hbase/internal/fault"
@@ -76,8 +75,11 @@ func (h Hbck) SetRegionState(ctx context.Context, region string, state RegionSta
 	err = h.call(ctx, op, region, "SetRegionStateInMeta", "2.3 and later", &pb.SetRegionStateInMetaRequest{
 		States: []*pb.RegionSpecifierAndState{{RegionSpecifier: regionByEncoded(encoded), State: &p}},
 	}, &resp)
-	if err != nil || len(resp.GetStates()) == 0 {
+	if err != nil {
 		return "", err
+	}
+	if len(resp.GetStates()) == 0 {
+		return state, nil // 2.6 leaves out what it did not have to change
 	}
 	return RegionState(resp.GetStates()[0].GetState().String()), nil
 }
@@ -88,32 +90,29 @@ const noProcedure = ^uint64(0)
 
 // Assign starts procedures that open regions (encoded names), whatever state
 // they are in, and gives the procedures' ids in the same order, 0 for regions
-// the master knows nothing of. With override it does so although a procedure
-// has hold of the region. It does not wait: see [Admin.Await].
+// the master knows nothing of or has a procedure for already. With override it
+// does so although a procedure has hold of the region. It does not wait: see
+// [Admin.Await].
 func (h Hbck) Assign(ctx context.Context, regions []string, override bool) ([]uint64, error) {
-	const op = "hbck assign"
-	specs, err := encodedAll(op, regions)
-	if err != nil {
-		return nil, err
-	}
-	var resp pb.AssignsResponse
-	err = h.call(ctx, op, strings.Join(regions, " "), "Assigns", "2.0 and later", &pb.AssignsRequest{Region: specs, Override: &override}, &resp)
-	return procIDs(resp.GetPid()), err
+	return h.each(ctx, "hbck assign", regions, func(region string, spec []*pb.RegionSpecifier) ([]uint64, error) {
+		var resp pb.AssignsResponse
+		err := h.call(ctx, "hbck assign", region, "Assigns", "2.0 and later", &pb.AssignsRequest{Region: spec, Override: &override}, &resp)
+		return resp.GetPid(), err
+	})
 }
 
 // Unassign is Assign for closing regions.
 func (h Hbck) Unassign(ctx context.Context, regions []string, override bool) ([]uint64, error) {
-	const op = "hbck unassign"
-	specs, err := encodedAll(op, regions)
-	if err != nil {
-		return nil, err
-	}
-	var resp pb.UnassignsResponse
-	err = h.call(ctx, op, strings.Join(regions, " "), "Unassigns", "2.0 and later", &pb.UnassignsRequest{Region: specs, Override: &override}, &resp)
-	return procIDs(resp.GetPid()), err
+	return h.each(ctx, "hbck unassign", regions, func(region string, spec []*pb.RegionSpecifier) ([]uint64, error) {
+		var resp pb.UnassignsResponse
+		err := h.call(ctx, "hbck unassign", region, "Unassigns", "2.0 and later", &pb.UnassignsRequest{Region: spec, Override: &override}, &resp)
+		return resp.GetPid(), err
+	})
 }
 
-func encodedAll(op string, regions []string) ([]*pb.RegionSpecifier, error) {
+// each asks for one region at a time: HBase leaves regions it does not know out
+// of its answer, so that one to several could not be told apart.
+func (h Hbck) each(ctx context.Context, op string, regions []string, f func(string, []*pb.RegionSpecifier) ([]uint64, error)) ([]uint64, error) {
 	if len(regions) == 0 {
 		return nil, invalid(op, "regions", "are missing")
 	}
@@ -125,7 +124,17 @@ func encodedAll(op string, regions []string) ([]*pb.RegionSpecifier, error) {
 		}
 		specs[i] = regionByEncoded(encoded)
 	}
-	return specs, nil
+	out := make([]uint64, len(regions))
+	for i, r := range regions {
+		ids, err := f(r, specs[i:i+1])
+		if err != nil {
+			return out[:i], err
+		}
+		if len(ids) > 0 {
+			out[i] = procIDs(ids)[0]
+		}
+	}
+	return out, nil
 }
 
 func procIDs(ids []uint64) []uint64 {
@@ -139,7 +148,8 @@ func procIDs(ids []uint64) []uint64 {
 
 // BypassOptions are how procedures are to be bypassed.
 type BypassOptions struct {
-	// Wait is how long the master waits for a procedure's lock.
+	// Wait is how long the master waits for a procedure's lock; 0 is taken for
+	// 1 ms, which is the least HBase accepts.
 	Wait time.Duration
 	// Override does it although the lock was not to be had; Recursive to the
 	// procedures that are part of it too.
@@ -159,7 +169,7 @@ func (h Hbck) BypassProcedures(ctx context.Context, ids []uint64, o BypassOption
 	}
 	var resp pb.BypassProcedureResponse
 	err := h.call(ctx, op, fmt.Sprint(ids), "BypassProcedure", "2.0 and later", &pb.BypassProcedureRequest{
-		ProcId: ids, WaitTime: new(uint64(o.Wait / time.Millisecond)), Override: &o.Override, Recursive: &o.Recursive,
+		ProcId: ids, WaitTime: new(uint64(max(o.Wait, time.Millisecond) / time.Millisecond)), Override: &o.Override, Recursive: &o.Recursive,
 	}, &resp)
 	return resp.GetBypassed(), err
 }

@@ -125,7 +125,8 @@ func openEmbedded() (string, func() error, error) {
 	return c.Address(), c.Close, nil
 }
 
-// each runs f on every cluster, one after another.
+// each runs f on every cluster, on all of them at a time: tests of one cluster
+// run one after another.
 func each(t *testing.T, f func(t *testing.T, c *cluster)) {
 	t.Helper()
 	started.Store(true)
@@ -134,7 +135,10 @@ func each(t *testing.T, f func(t *testing.T, c *cluster)) {
 		t.Fatal(err)
 	}
 	for _, c := range all {
-		t.Run(c.name, func(t *testing.T) { f(t, c) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f(t, c)
+		})
 	}
 }
 

@@ -73,8 +73,8 @@ func TestSnapshots(t *testing.T) {
 		if err := c.adm.Snapshot(ctx, s3, "nope", admin.SnapshotOptions{}); exception(err) != "SnapshotCreationException" && !errors.Is(err, hbase.ErrTableNotFound) {
 			t.Errorf("no table: %v", err)
 		}
-		for _, bad := range []string{"", "-x", ".x", "a:b", "a b", "ä"} {
-			if err := c.adm.Snapshot(ctx, bad, table, admin.SnapshotOptions{}); bad != "ä" && !errors.Is(err, hbase.ErrInvalid) {
+		for _, bad := range []string{"", "-x", ".x", "a:b", "a b"} {
+			if err := c.adm.Snapshot(ctx, bad, table, admin.SnapshotOptions{}); !errors.Is(err, hbase.ErrInvalid) {
 				t.Errorf("name %q: %v", bad, err)
 			}
 		}

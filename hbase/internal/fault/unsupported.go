@@ -40,7 +40,7 @@ func UnknownMethod(err error) bool {
 		return false
 	}
 	switch remote.Class {
-	case wire.ClassUnknownProtocol, wire.ClassUnsupportedOperation:
+	case wire.ClassUnknownProtocol, wire.ClassUnsupportedOperation, wire.ClassUnknownService:
 		return true
 	}
 	return strings.Contains(remote.Message, wire.ClassUnsupportedOperation)
