@@ -160,10 +160,20 @@ func (g *generated) each(i int, reversed bool, since int64, yield func(int, slot
 // held adds up the slots by the server that holds them.
 func (g *generated) held() map[meta.ServerName]int {
 	counts := make([]int, len(g.servers))
-	g.each(0, false, 0, func(_ int, s slot) bool {
-		counts[s.target]++
-		return true
-	})
+	if n := len(g.base.servers); g.pages.size == 0 && n > 0 {
+		// In turn: the first servers have one more.
+		for k, s := range g.base.servers {
+			counts[s] += (g.formula.Regions - k + n - 1) / n
+		}
+		for i := range g.away.all() {
+			counts[g.base.servers[int(i)%n]]--
+		}
+	} else if g.pages.size > 0 {
+		g.each(0, false, 0, func(_ int, s slot) bool {
+			counts[s.target]++
+			return true
+		})
+	}
 	out := map[meta.ServerName]int{}
 	for i, n := range counts[1:] {
 		if n > 0 {
@@ -177,6 +187,12 @@ func (g *generated) held() map[meta.ServerName]int {
 func (s *State) GeneratedOn(server meta.ServerName) (n int) {
 	for g := range s.generated.all() {
 		g.open.once.Do(func() {
+			if g.pages.size == 0 {
+				if g.base.state == pb.RegionState_OPEN {
+					g.open.by = g.held()
+				}
+				return
+			}
 			counts := make([]int, len(g.servers))
 			g.each(0, false, 0, func(_ int, s slot) bool {
 				if pb.RegionState_State(s.state) == pb.RegionState_OPEN {
