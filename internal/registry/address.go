@@ -48,6 +48,9 @@ type Address struct {
 	// Settings lists the options that were set, and where, in the order of
 	// Known's table.
 	Settings []Setting
+	// Ignored lists the properties of an hbase-site.xml that are known and
+	// have no effect.
+	Ignored []IgnoredProperty
 }
 
 // ErrAddress is matched by every *AddressError.

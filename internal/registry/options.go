@@ -22,11 +22,20 @@ type Options struct {
 	PingAfter        time.Duration
 	SessionTimeout   time.Duration
 
+	// ReplicaAfter and MetaWatch: see hbase.Config.
+	ReplicaAfter time.Duration
+	MetaWatch    time.Duration
+
 	MaxAttempts  int
 	MaxInFlight  int
 	BatchBytes   int
 	BatchActions int
 	Fanout       int
+
+	MaxCellSize          int
+	WriteBuffer          int
+	ScannerCaching       int
+	ScannerMaxResultSize int
 
 	Compressor string
 	// Authentication is "simple" (or empty) or "kerberos".
@@ -38,7 +47,8 @@ type Setting struct {
 	// Name is the query parameter, Key the property of hbase-site.xml (empty
 	// if there is none).
 	Name, Key string
-	Value     string
+	// Value is written as it was given.
+	Value string
 	// Source is "address", the file the value was read from, or "default".
 	Source string
 	// Doc says what the option does, with unit and range.
@@ -69,6 +79,11 @@ const (
 	DefaultBatchBytes       = 4 << 20
 	DefaultBatchActions     = 2048
 	DefaultFanout           = 2
+	DefaultReplicaAfter     = 10 * time.Millisecond
+
+	DefaultMaxCellSize          = 10 << 20
+	DefaultWriteBuffer          = 2 << 20
+	DefaultScannerMaxResultSize = 2 << 20
 )
 
 func optionTable() []option {
@@ -87,6 +102,10 @@ func optionTable() []option {
 			time.Second, func(o *Options) *time.Duration { return &o.IdleTimeout }),
 		duration("ping-after", "", "a server that owes answers and is silent for so long is pinged, and given as long again", DefaultPingAfter,
 			time.Millisecond, func(o *Options) *time.Duration { return &o.PingAfter }),
+		micros(duration("replica-after", "hbase.client.primaryCallTimeout.get", "how long a read that any replica may answer waits for the primary", DefaultReplicaAfter,
+			time.Microsecond, func(o *Options) *time.Duration { return &o.ReplicaAfter })),
+		duration("meta-watch", "", "how often hbase:meta is asked what has changed; without it, never", 0,
+			100*time.Millisecond, func(o *Options) *time.Duration { return &o.MetaWatch }),
 		duration("session-timeout", "zookeeper.session.timeout", "ZooKeeper session asked for", DefaultSessionTimeout,
 			time.Second, func(o *Options) *time.Duration { return &o.SessionTimeout }),
 		integer("max-attempts", "", "requests sent for one operation; 0 = bounded by time only", 0, 0, math.MaxInt32,
@@ -97,6 +116,14 @@ func optionTable() []option {
 			func(o *Options) *int { return &o.BatchBytes }),
 		integer("batch-actions", "hbase.client.max.perrequest.rows", "actions of one Multi request", DefaultBatchActions, 1, 1<<20,
 			func(o *Options) *int { return &o.BatchActions }),
+		unchecked(integer("max-cell-size", "hbase.client.keyvalue.maxsize", "bytes of one cell, checked before it is sent", DefaultMaxCellSize, 1, 1<<30,
+			func(o *Options) *int { return &o.MaxCellSize })),
+		integer("write-buffer", "hbase.client.write.buffer", "bytes a mutator gathers before it sends", DefaultWriteBuffer, 1<<10, 1<<30,
+			func(o *Options) *int { return &o.WriteBuffer }),
+		unbounded(integer("scanner-caching", "hbase.client.scanner.caching", "results of one scan answer; 0 or 2147483647 = the size alone bounds it", 0, 0, math.MaxInt32,
+			func(o *Options) *int { return &o.ScannerCaching })),
+		integer("scanner-max-result-size", "hbase.client.scanner.max.result.size", "bytes of one scan answer", DefaultScannerMaxResultSize, 1, 1<<30,
+			func(o *Options) *int { return &o.ScannerMaxResultSize }),
 		integer("fanout", "hbase.client.bootstrap.hedged.fanout", "endpoints asked at a time by the RPC registry", DefaultFanout, 1, 64,
 			func(o *Options) *int { return &o.Fanout }),
 		{"compressor", "hbase.client.rpc.compressor", "compression of cell blocks: none, gzip, snappy, lz4 or zstd", "none", setCompressor},
@@ -137,6 +164,9 @@ func duration(name, key, doc string, def, min time.Duration, field func(*Options
 		if err != nil {
 			return err
 		}
+		if xml && d > maxSiteDuration {
+			d = maxSiteDuration // Java's way to say "for ever"
+		}
 		if d < min {
 			return fmt.Errorf("%q is less than %s", v, min)
 		}
@@ -162,11 +192,86 @@ func parseDuration(v string, xml bool) (time.Duration, error) {
 	return d, nil
 }
 
+// keys gives the properties of hbase-site.xml that set the option, the first
+// one that is set wins.
+func (o *option) keys() []string {
+	switch o.name {
+	case "rpc-timeout":
+		return []string{o.key, "hbase.rpc.read.timeout"}
+	case "scanner-timeout":
+		return []string{o.key, "hbase.regionserver.lease.period"} // HBase 0.94
+	case "idle-timeout":
+		return []string{o.key, "hbase.ipc.client.connection.maxidletime"} // HBase 0.98
+	}
+	if o.key == "" {
+		return nil
+	}
+	return []string{o.key}
+}
+
+// unit is how Java writes the option's value.
+func (o *option) unit() string {
+	switch {
+	case o.name == "replica-after":
+		return unitMicros
+	case strings.HasSuffix(o.name, "-timeout"):
+		return unitMillis
+	case o.name == "batch-bytes", o.name == "write-buffer", strings.HasSuffix(o.name, "-size"):
+		return "bytes"
+	}
+	return ""
+}
+
+// micros makes an option whose plain numbers in hbase-site.xml are
+// microseconds.
+func micros(opt option) option {
+	set := opt.set
+	opt.set = func(o *Options, v string, xml bool) error {
+		if n, err := strconv.ParseInt(v, 10, 64); xml && err == nil {
+			v = (time.Duration(min(n, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond).String()
+		}
+		return set(o, v, xml)
+	}
+	return opt
+}
+
+// maxSiteDuration is the longest time taken over from an hbase-site.xml.
+const maxSiteDuration = 24 * time.Hour
+
+func clip(n, lo, hi int) int { return max(lo, min(n, hi)) }
+
+// unchecked makes a size of 0 or less in hbase-site.xml mean the largest.
+func unchecked(opt option) option {
+	set := opt.set
+	opt.set = func(o *Options, v string, xml bool) error {
+		if n, err := strconv.Atoi(v); xml && err == nil && n <= 0 {
+			v = strconv.Itoa(math.MaxInt32)
+		}
+		return set(o, v, xml)
+	}
+	return opt
+}
+
+// unbounded makes Java's largest number mean "no bound", which is our 0.
+func unbounded(opt option) option {
+	set := opt.set
+	opt.set = func(o *Options, v string, xml bool) error {
+		if v == strconv.Itoa(math.MaxInt32) {
+			v = "0"
+		}
+		return set(o, v, xml)
+	}
+	return opt
+}
+
 func integer(name, key, doc string, def, min, max int, field func(*Options) *int) option {
-	return option{name, key, fmt.Sprintf("%s (%d to %d)", doc, min, max), strconv.Itoa(def), func(o *Options, v string, _ bool) error {
+	return option{name, key, fmt.Sprintf("%s (%d to %d)", doc, min, max), strconv.Itoa(def), func(o *Options, v string, xml bool) error {
 		n, err := strconv.Atoi(v)
 		if err != nil {
 			return fmt.Errorf("%q is not a whole number", v)
+		}
+		if xml { // what Java's client takes is no error here
+			n = clip(n, min, max)
 		}
 		if n < min || n > max {
 			return fmt.Errorf("%d is not between %d and %d", n, min, max)

@@ -99,13 +99,12 @@ func parseSite(file string, data []byte) (*Address, error) {
 		}
 	}
 	for _, opt := range optionTable() {
-		if opt.key == "" {
-			continue
-		}
-		if v, _ := get(opt.key); v != "" {
+		if v, key := get(opt.keys()...); v != "" {
+			opt.key = key
 			p.set(a, opt, v, true, file)
 		}
 	}
+	p.judgeSite(a, get)
 	if len(p.list) > 0 {
 		return nil, &AddressError{file, p.list}
 	}
