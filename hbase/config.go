@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/registry"
@@ -67,6 +66,18 @@ type Config struct {
 	// BatchBytes and BatchActions bound one Multi request. Defaults 4 MiB and
 	// 2048.
 	BatchBytes, BatchActions int
+	// MaxInFlight bounds the calls in flight to one server; more wait in line.
+	// Default 4096, 1 to 1 Mi.
+	MaxInFlight int
+	// WriteBuffer is [MutatorOptions.BufferBytes] if that is 0. Default 2 MiB,
+	// 1 KiB to 1 GiB.
+	WriteBuffer int
+	// ScannerCaching is [Scan.Caching] if that is 0. Default 0: the size of an
+	// answer alone bounds it.
+	ScannerCaching int
+	// SessionTimeout is what the ZooKeeper session asks for. Default 30 s, 1 s
+	// to 1 h.
+	SessionTimeout time.Duration
 	// MetaWatch is how often the client asks hbase:meta which regions have
 	// changed, so that it learns of moves, splits and restarts before calls meet
 	// the old servers: default 0, never; 100 ms to 1 h. Meant for processes that
@@ -80,6 +91,8 @@ type Config struct {
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	logger *slog.Logger
 	hooks  []any
+
+	origin origin
 }
 
 // Option changes a client's configuration.
@@ -142,6 +155,18 @@ func WithBatchLimits(bytes, actions int) Option {
 	return func(c *Config) { c.BatchBytes, c.BatchActions = bytes, actions }
 }
 
+// WithMaxInFlight sets [Config.MaxInFlight].
+func WithMaxInFlight(n int) Option { return func(c *Config) { c.MaxInFlight = n } }
+
+// WithWriteBuffer sets [Config.WriteBuffer].
+func WithWriteBuffer(bytes int) Option { return func(c *Config) { c.WriteBuffer = bytes } }
+
+// WithScannerCaching sets [Config.ScannerCaching].
+func WithScannerCaching(rows int) Option { return func(c *Config) { c.ScannerCaching = rows } }
+
+// WithSessionTimeout sets [Config.SessionTimeout].
+func WithSessionTimeout(d time.Duration) Option { return func(c *Config) { c.SessionTimeout = d } }
+
 // WithMetaWatch sets [Config.MetaWatch].
 func WithMetaWatch(interval time.Duration) Option {
 	return func(c *Config) { c.MetaWatch = interval }
@@ -177,6 +202,9 @@ func defaultConfig(address string) Config {
 		MaxRowSize:           1 << 30,
 		BatchBytes:           4 << 20,
 		BatchActions:         2048,
+		MaxInFlight:          registry.DefaultMaxInFlight,
+		WriteBuffer:          registry.DefaultWriteBuffer,
+		SessionTimeout:       registry.DefaultSessionTimeout,
 		Compressor:           "none",
 	}
 }
@@ -184,9 +212,12 @@ func defaultConfig(address string) Config {
 // configOf gives the defaults, overridden by what the address or its
 // hbase-site.xml says. Without an address the environment names one.
 func configOf(address string) (Config, error) {
+	env := ""
 	for _, name := range []string{"HOLDFAST_ADDRESS", "HBASE_CONF_DIR"} {
 		if address == "" {
-			address = os.Getenv(name)
+			if address = os.Getenv(name); address != "" {
+				env = name
+			}
 		}
 	}
 	a, err := registry.Parse(address)
@@ -194,6 +225,7 @@ func configOf(address string) (Config, error) {
 		return Config{}, err
 	}
 	cfg := defaultConfig(address)
+	cfg.origin = origin{address: a, env: env}
 	o := a.Options
 	set(&cfg.User, o.User)
 	set(&cfg.OperationTimeout, o.OperationTimeout)
@@ -202,10 +234,20 @@ func configOf(address string) (Config, error) {
 	set(&cfg.ConnectTimeout, o.ConnectTimeout)
 	set(&cfg.IdleTimeout, o.IdleTimeout)
 	set(&cfg.PingAfter, o.PingAfter)
+	set(&cfg.SessionTimeout, o.SessionTimeout)
+	set(&cfg.ReplicaAfter, o.ReplicaAfter)
+	set(&cfg.ScanReplicaAfter, o.ScanReplicaAfter)
+	set(&cfg.MetaWatch, o.MetaWatch)
 	set(&cfg.MaxAttempts, o.MaxAttempts)
+	set(&cfg.MaxInFlight, o.MaxInFlight)
 	set(&cfg.BatchBytes, o.BatchBytes)
 	set(&cfg.BatchActions, o.BatchActions)
+	set(&cfg.MaxCellSize, o.MaxCellSize)
+	set(&cfg.WriteBuffer, o.WriteBuffer)
+	set(&cfg.ScannerCaching, o.ScannerCaching)
+	set(&cfg.ScannerMaxResultSize, int64(o.ScannerMaxResultSize))
 	set(&cfg.Compressor, o.Compressor)
+	cfg.origin.before = cfg.values()
 	return cfg, nil
 }
 
@@ -237,6 +279,7 @@ func (c *Config) Validate() error {
 		{"ReplicaAfter", c.ReplicaAfter, time.Microsecond, time.Hour},
 		{"ScanReplicaAfter", c.ScanReplicaAfter, time.Microsecond, time.Hour},
 		{"ProcedureTimeout", c.ProcedureTimeout, time.Millisecond, 24 * time.Hour},
+		{"SessionTimeout", c.SessionTimeout, time.Second, time.Hour},
 	}
 	for _, d := range durations {
 		if d.d < d.lo || d.d > d.hi {
@@ -256,6 +299,9 @@ func (c *Config) Validate() error {
 		{"MaxRowSize", c.MaxRowSize, 1, 1 << 40},
 		{"BatchBytes", int64(c.BatchBytes), 1, 1 << 30},
 		{"BatchActions", int64(c.BatchActions), 1, 1 << 20},
+		{"MaxInFlight", int64(c.MaxInFlight), 1, 1 << 20},
+		{"WriteBuffer", int64(c.WriteBuffer), 1 << 10, 1 << 30},
+		{"ScannerCaching", int64(c.ScannerCaching), 0, 1<<31 - 1},
 	}
 	for _, n := range numbers {
 		if n.n < n.lo || n.n > n.hi {
@@ -275,50 +321,13 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// String prints the settings, one a line.
-func (c Config) String() string {
-	var b strings.Builder
-	line := func(name string, v any) { fmt.Fprintf(&b, "%-22s %v\n", name, v) }
-	line("address", c.Address)
-	line("user", orDefault(c.User, "(of the process)"))
-	if c.RealUser != "" {
-		line("real-user", c.RealUser)
-	}
-	line("operation-timeout", c.OperationTimeout)
-	line("rpc-timeout", c.RPCTimeout)
-	line("scanner-timeout", c.ScannerTimeout)
-	line("connect-timeout", c.ConnectTimeout)
-	line("idle-timeout", c.IdleTimeout)
-	line("ping-after", c.PingAfter)
-	line("replica-after", c.ReplicaAfter)
-	line("scan-replica-after", c.ScanReplicaAfter)
-	line("hedged-reads", c.HedgedReads)
-	line("procedure-timeout", c.ProcedureTimeout)
-	line("max-attempts", c.MaxAttempts)
-	line("scanner-max-result-size", c.ScannerMaxResultSize)
-	line("max-cell-size", c.MaxCellSize)
-	line("max-row-size", c.MaxRowSize)
-	line("batch-bytes", c.BatchBytes)
-	line("batch-actions", c.BatchActions)
-	line("meta-watch", c.MetaWatch)
-	line("compressor", c.Compressor)
-	return b.String()
-}
-
-func orDefault(s, d string) string {
-	if s == "" {
-		return d
-	}
-	return s
-}
-
 func (c *Config) session() session.Config {
 	return session.Config{
 		Address: c.Address, User: c.User, RealUser: c.RealUser,
 		OperationTimeout: c.OperationTimeout, RPCTimeout: c.RPCTimeout,
 		ScannerTimeout: c.ScannerTimeout, PingAfter: c.PingAfter,
 		ConnectTimeout: c.ConnectTimeout, IdleTimeout: c.IdleTimeout, ReplicaAfter: c.ReplicaAfter,
-		MaxAttempts: c.MaxAttempts, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
+		MaxAttempts: c.MaxAttempts, MaxInFlight: c.MaxInFlight, SessionTimeout: c.SessionTimeout, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
 		MetaWatch:  c.MetaWatch,
 		Compressor: c.Compressor, Dial: c.dial, Logger: c.logger, Hooks: c.hooks,
 	}

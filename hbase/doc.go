@@ -73,8 +73,13 @@
 //
 // # Observe
 //
-// [WithObserver] sees every attempt and every wait, [WithLogger] the changes of
-// state, [Scanner.Stats] and [Scanner.Metrics] what a scan cost.
+// [WithHooks] takes values that implement what they want to see of operations,
+// attempts, waits, lookups, routes, servers, connections and scans; packages
+// hbaseotel and hbaseprom are such hooks for OpenTelemetry and Prometheus. A
+// client without hooks pays nothing for them. [WithLogger] hears of changes of
+// state, [Client.Servers] and [Client.RouteStats] tell what the client knows,
+// [Scanner.Stats] and [Scanner.Metrics] what a scan cost, and [Config.Effective]
+// which settings are in force and where each comes from.
 //
 // # Call coprocessors
 //

@@ -12,7 +12,7 @@ import (
 // MutatorOptions are the settings of a [Mutator]. The zero value is fine.
 type MutatorOptions struct {
 	// BufferBytes is how much is gathered before it is sent: the size of one
-	// batch. Default 2 MiB (as HBase's write buffer), 1 KiB to 1 GiB. Sizes are
+	// batch. Default [Config.WriteBuffer], 1 KiB to 1 GiB. Sizes are
 	// those of the mutations in memory, see [MutationSize].
 	BufferBytes int
 	// InFlight is how many batches may be on their way at one time. Default 4,
@@ -178,6 +178,9 @@ type flush struct {
 
 // Mutator makes a buffered writer for the table.
 func (t *Table) Mutator(o MutatorOptions) (*Mutator, error) {
+	if o.BufferBytes == 0 {
+		o.BufferBytes = t.c.cfg.WriteBuffer
+	}
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
@@ -188,9 +191,6 @@ func (t *Table) Mutator(o MutatorOptions) (*Mutator, error) {
 }
 
 func (o *MutatorOptions) complete() error {
-	if o.BufferBytes == 0 {
-		o.BufferBytes = 2 << 20
-	}
 	if o.InFlight == 0 {
 		o.InFlight = 4
 	}

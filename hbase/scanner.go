@@ -102,6 +102,9 @@ func newScanner(ctx context.Context, t *Table, s *Scan) *Scanner {
 		return deadScanner(ctx, err)
 	}
 	cp := *s
+	if cp.Caching == 0 {
+		cp.Caching = t.c.cfg.ScannerCaching
+	}
 	if cp.MaxResultSize == 0 {
 		cp.MaxResultSize = t.c.cfg.ScannerMaxResultSize
 	}

@@ -23,8 +23,9 @@ type Options struct {
 	SessionTimeout   time.Duration
 
 	// ReplicaAfter and MetaWatch: see hbase.Config.
-	ReplicaAfter time.Duration
-	MetaWatch    time.Duration
+	ReplicaAfter     time.Duration
+	ScanReplicaAfter time.Duration
+	MetaWatch        time.Duration
 
 	MaxAttempts  int
 	MaxInFlight  int
@@ -80,6 +81,7 @@ const (
 	DefaultBatchActions     = 2048
 	DefaultFanout           = 2
 	DefaultReplicaAfter     = 10 * time.Millisecond
+	DefaultScanReplicaAfter = time.Second
 
 	DefaultMaxCellSize          = 10 << 20
 	DefaultWriteBuffer          = 2 << 20
@@ -104,6 +106,8 @@ func optionTable() []option {
 			time.Millisecond, func(o *Options) *time.Duration { return &o.PingAfter }),
 		micros(duration("replica-after", "hbase.client.primaryCallTimeout.get", "how long a read that any replica may answer waits for the primary", DefaultReplicaAfter,
 			time.Microsecond, func(o *Options) *time.Duration { return &o.ReplicaAfter })),
+		micros(duration("scan-replica-after", "hbase.client.replicaCallTimeout.scan", "how long a scan that any replica may answer waits for the primary", DefaultScanReplicaAfter,
+			time.Microsecond, func(o *Options) *time.Duration { return &o.ScanReplicaAfter })),
 		duration("meta-watch", "", "how often hbase:meta is asked what has changed; without it, never", 0,
 			100*time.Millisecond, func(o *Options) *time.Duration { return &o.MetaWatch }),
 		duration("session-timeout", "zookeeper.session.timeout", "ZooKeeper session asked for", DefaultSessionTimeout,
@@ -164,8 +168,19 @@ func duration(name, key, doc string, def, min time.Duration, field func(*Options
 		if err != nil {
 			return err
 		}
-		if xml && d > maxSiteDuration {
-			d = maxSiteDuration // Java's way to say "for ever"
+		if xml { // what Java's client takes is no error here
+			longest := maxSiteDuration
+			switch name {
+			case "connect-timeout", "session-timeout", "replica-after", "scan-replica-after":
+				longest = time.Hour
+			}
+			if d <= 0 {
+				d = longest // Java: for ever
+			}
+			d = max(min, d)
+			if d > longest {
+				d = longest
+			}
 		}
 		if d < min {
 			return fmt.Errorf("%q is less than %s", v, min)
@@ -212,7 +227,7 @@ func (o *option) keys() []string {
 // unit is how Java writes the option's value.
 func (o *option) unit() string {
 	switch {
-	case o.name == "replica-after":
+	case strings.HasSuffix(o.name, "replica-after"):
 		return unitMicros
 	case strings.HasSuffix(o.name, "-timeout"):
 		return unitMillis
