@@ -25,6 +25,8 @@ type Client struct {
 	mu     sync.Mutex
 	closed bool
 	bg     sync.WaitGroup
+
+	snapshots snapshots
 }
 
 // core is what the client needs of a session; tests script it.
@@ -68,6 +70,7 @@ func Open(ctx context.Context, address string, opts ...Option) (*Client, error) 
 		return nil, err
 	}
 	client := newClient(cfg, c)
+	client.openSnapshot(ctx)
 	for _, h := range client.life {
 		h.ClientOpened(client)
 	}
@@ -91,6 +94,7 @@ func (c *Client) Close() error {
 	}
 	c.closed = true
 	c.mu.Unlock()
+	c.closeSnapshot()
 	err := c.core.Close()
 	c.bg.Wait()
 	for _, h := range c.life {

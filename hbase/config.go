@@ -40,6 +40,14 @@ type Config struct {
 	// PingAfter is the silence of a server that owes answers after which it is
 	// pinged. Default 2 s, 10 ms to 1 h.
 	PingAfter time.Duration
+	// MaxWaitingPerServer bounds the callers who wait for one server that does
+	// not answer: from the moment it is suspected, more are turned away at once
+	// with an error that matches [ErrServerDown] and is [Retriable]. For gateways,
+	// whose workers come by every server sooner or later and would all wait for
+	// the one that is frozen: who goes on to other rows keeps the other servers
+	// busy. A batch counts as one caller. Default 0: no bound, callers wait as
+	// long as their operation may take. Up to 2^20.
+	MaxWaitingPerServer int
 	// ReplicaAfter is how long a [Timeline] read waits for the region's primary
 	// before its other replicas are asked. Default 10 ms (Java:
 	// hbase.client.primaryCallTimeout.get), 1 us to 1 h. ScanReplicaAfter is the
@@ -85,6 +93,15 @@ type Config struct {
 	// nothing changes, each time costs one round trip of no rows; what changed
 	// comes as rows of about 700 bytes, two or three times each.
 	MetaWatch time.Duration
+	// RouteSnapshot is a file in which the client keeps what it knows of regions,
+	// so that a process that starts anew need not ask hbase:meta: default none.
+	// Open reads it, Close and every RouteSnapshotEvery (default 10 min, 1 s to
+	// 24 h) write it anew, at once or not at all. A file that is damaged, of a
+	// later version or of another cluster is ignored, with a word in the log. A
+	// route that has become wrong costs one failed call, and none with
+	// MetaWatch. Two processes may share a file; the last to write it wins.
+	RouteSnapshot      string
+	RouteSnapshotEvery time.Duration
 	// Compressor of cell blocks: none (default), gzip, snappy, lz4 or zstd.
 	Compressor string
 
@@ -125,6 +142,11 @@ func WithIdleTimeout(d time.Duration) Option { return func(c *Config) { c.IdleTi
 
 // WithPingAfter sets [Config.PingAfter].
 func WithPingAfter(d time.Duration) Option { return func(c *Config) { c.PingAfter = d } }
+
+// WithMaxWaitingPerServer sets [Config.MaxWaitingPerServer].
+func WithMaxWaitingPerServer(callers int) Option {
+	return func(c *Config) { c.MaxWaitingPerServer = callers }
+}
 
 // WithReplicaAfter sets [Config.ReplicaAfter] and [Config.ScanReplicaAfter].
 func WithReplicaAfter(get, scan time.Duration) Option {
@@ -172,6 +194,14 @@ func WithMetaWatch(interval time.Duration) Option {
 	return func(c *Config) { c.MetaWatch = interval }
 }
 
+// WithRouteSnapshot sets [Config.RouteSnapshot].
+func WithRouteSnapshot(path string) Option { return func(c *Config) { c.RouteSnapshot = path } }
+
+// WithRouteSnapshotEvery sets [Config.RouteSnapshotEvery].
+func WithRouteSnapshotEvery(d time.Duration) Option {
+	return func(c *Config) { c.RouteSnapshotEvery = d }
+}
+
 // WithCompressor sets [Config.Compressor].
 func WithCompressor(name string) Option { return func(c *Config) { c.Compressor = name } }
 
@@ -197,6 +227,7 @@ func defaultConfig(address string) Config {
 		ReplicaAfter:         session.DefaultReplicaAfter,
 		ScanReplicaAfter:     time.Second,
 		ProcedureTimeout:     10 * time.Minute,
+		RouteSnapshotEvery:   10 * time.Minute,
 		ScannerMaxResultSize: 2 << 20,
 		MaxCellSize:          10 << 20,
 		MaxRowSize:           1 << 30,
@@ -279,6 +310,7 @@ func (c *Config) Validate() error {
 		{"ReplicaAfter", c.ReplicaAfter, time.Microsecond, time.Hour},
 		{"ScanReplicaAfter", c.ScanReplicaAfter, time.Microsecond, time.Hour},
 		{"ProcedureTimeout", c.ProcedureTimeout, time.Millisecond, 24 * time.Hour},
+		{"RouteSnapshotEvery", c.RouteSnapshotEvery, time.Second, 24 * time.Hour},
 		{"SessionTimeout", c.SessionTimeout, time.Second, time.Hour},
 	}
 	for _, d := range durations {
@@ -294,6 +326,7 @@ func (c *Config) Validate() error {
 		n, lo, hi int64
 	}{
 		{"MaxAttempts", int64(c.MaxAttempts), 0, 1 << 20},
+		{"MaxWaitingPerServer", int64(c.MaxWaitingPerServer), 0, 1 << 20},
 		{"ScannerMaxResultSize", c.ScannerMaxResultSize, 1, 1 << 30},
 		{"MaxCellSize", int64(c.MaxCellSize), 0, 1 << 30},
 		{"MaxRowSize", c.MaxRowSize, 1, 1 << 40},
@@ -327,7 +360,9 @@ func (c *Config) session() session.Config {
 		OperationTimeout: c.OperationTimeout, RPCTimeout: c.RPCTimeout,
 		ScannerTimeout: c.ScannerTimeout, PingAfter: c.PingAfter,
 		ConnectTimeout: c.ConnectTimeout, IdleTimeout: c.IdleTimeout, ReplicaAfter: c.ReplicaAfter,
-		MaxAttempts: c.MaxAttempts, MaxInFlight: c.MaxInFlight, SessionTimeout: c.SessionTimeout, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
+		MaxWaitingPerServer: c.MaxWaitingPerServer,
+		MaxAttempts:         c.MaxAttempts, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
+		MaxInFlight: c.MaxInFlight, SessionTimeout: c.SessionTimeout,
 		MetaWatch:  c.MetaWatch,
 		Compressor: c.Compressor, Dial: c.dial, Logger: c.logger, Hooks: c.hooks,
 	}
