@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/holdfast-hbase/holdfast/hbase/internal/fault"
+	"github.com/holdfast-hbase/holdfast/internal/health"
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/session"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
@@ -39,6 +40,11 @@ var (
 	// ErrRowTooLarge: a row did not fit; read it with AllowPartial or Batch.
 	ErrRowTooLarge = fault.ErrRowTooLarge
 
+	// ErrServerDown: the server is known to be down, or does not answer and
+	// enough callers wait for it; see [*ServerDownError]. Only with
+	// [Config.MaxWaitingPerServer] does it end an operation by itself.
+	ErrServerDown = health.ErrServerDown
+
 	// ErrScannerClosed: Next was called after Close.
 	ErrScannerClosed = errors.New("scanner is closed")
 )
@@ -51,6 +57,13 @@ type RemoteError = wire.RemoteError
 // operation, table, row, region, attempts, servers tried, time per class of
 // wait, last causes.
 type RetryError = retry.Error
+
+// ServerDownError says which server is down, since when, why, and when it is
+// asked next.
+type ServerDownError = health.DownError
+
+// NoReplicaError says that hbase:meta names no server for the replica asked for.
+type NoReplicaError = session.NoReplicaError
 
 // InvalidError is a request that was refused before anything was sent.
 type InvalidError = fault.Invalid

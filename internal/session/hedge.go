@@ -99,3 +99,25 @@ func (c *Core) ReadStats() ReadStats {
 		Hedges: c.hedges.sent.Load(), HedgeAnswers: c.hedges.won.Load(), HedgesRefused: c.hedges.refused.Load(),
 	}
 }
+
+// ServerStats is what the Core knows of one server.
+type ServerStats struct {
+	health.Snapshot
+	// RetryTokens are left of ten; below five retries are rare.
+	RetryTokens float64
+	// Held callers wait for the server to answer again; counted only with
+	// Config.MaxWaitingPerServer.
+	Held int
+}
+
+// ServerStats lists the servers met so far that may be alive, in no particular
+// order.
+func (c *Core) ServerStats() []ServerStats {
+	all := c.servers.All()
+	stats := make([]ServerStats, 0, len(all))
+	for _, s := range all {
+		p := peerOf(s)
+		stats = append(stats, ServerStats{Snapshot: s.Snapshot(), RetryTokens: p.tokens.Left(), Held: int(p.waiting.Load())})
+	}
+	return stats
+}
