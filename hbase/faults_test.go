@@ -195,7 +195,7 @@ func TestScansSurvive(t *testing.T) {
 				"reversed": {Caching: 7, Reversed: true},
 				"partial":  {AllowPartial: true, MaxResultSize: 60},
 				"batch":    {Batch: 3, Caching: 5, Reversed: true},
-				"prefetch": {Caching: 7, Prefetch: true},
+				"prefetch": {Caching: 7, Prefetch: hbase.PrefetchAlways},
 			} {
 				r.Method, r.Every = "Scan", 3
 				if r.Times == 0 {

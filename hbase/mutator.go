@@ -105,6 +105,7 @@ type Mutator struct {
 
 	rows  map[string]*buffered // the last mutation of a row that has no outcome yet
 	ready fifo                 // those without one before them of the same row
+	slab  []buffered           // made, not taken yet
 	seq   uint64               // of the last mutation taken
 	// forced: whatever was taken up to it is to be sent as soon as possible;
 	// urgent counts those of them that are still in the buffer.
@@ -261,13 +262,13 @@ func (m *Mutator) Add(ctx context.Context, a RowAction) error {
 	if err := m.check(a); err != nil {
 		return err
 	}
-	b := &buffered{op: a, size: MutationSize(a)}
+	size := MutationSize(a)
 	m.mu.Lock()
 	if err := m.admit(ctx); err != nil {
 		m.mu.Unlock()
 		return err
 	}
-	m.take(b)
+	m.take(a, size)
 	m.dispatch()
 	m.mu.Unlock()
 	return nil
@@ -324,9 +325,14 @@ func (m *Mutator) wake() {
 }
 
 // take puts a mutation into the buffer.
-func (m *Mutator) take(b *buffered) {
+func (m *Mutator) take(op RowAction, size int) {
+	if len(m.slab) == 0 {
+		m.slab = make([]buffered, 64)
+	}
+	b := &m.slab[0]
+	m.slab = m.slab[1:]
 	m.seq++
-	b.seq = m.seq
+	b.op, b.size, b.seq = op, size, m.seq
 	m.count++
 	m.open++
 	m.bytes += b.size
@@ -445,6 +451,7 @@ func (m *Mutator) settled(b *buffered) {
 	} else {
 		delete(m.rows, string(b.op.RowKey()))
 	}
+	b.op, b.then = nil, nil // its neighbours in memory may stay for long
 	kept := m.flushes[:0]
 	for _, f := range m.flushes {
 		if b.seq <= f.seq {

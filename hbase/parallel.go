@@ -119,7 +119,7 @@ func (t *Table) ScanParallel(ctx context.Context, s *Scan, o ParallelOptions) *P
 		o.Workers = 8
 	}
 	p.err = checkParallel(s, o)
-	p.scan.Prefetch = false
+	p.scan.Prefetch = PrefetchNever
 	p.slots = make(chan struct{}, max(o.Workers, 1))
 	p.todo = slices.Clone(o.Ranges)
 	if o.Ranges == nil {

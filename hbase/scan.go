@@ -1,5 +1,7 @@
 package hbase
 
+import "strconv"
+
 // Scan reads a range of rows. Make it with [NewScan] and friends or as a
 // literal; run it with [Table.Scan]. A Scan is inert once the scanner is made:
 // the scanner keeps a copy.
@@ -54,8 +56,8 @@ type Scan struct {
 	// client's setting (2 MiB).
 	MaxResultSize int64
 	// Prefetch asks for the next answer while the previous one is consumed: at
-	// most one more answer in memory. Default false.
-	Prefetch bool
+	// most one more answer in memory. Default PrefetchLong.
+	Prefetch Prefetch
 
 	// SkipBlockCache asks the server not to keep the blocks it reads; set it
 	// for large one-off scans.
@@ -85,6 +87,30 @@ type Scan struct {
 	ID string
 	// Attributes travel to the server untouched.
 	Attributes map[string][]byte
+}
+
+// Prefetch says when a scan asks for answers ahead of its caller.
+type Prefetch uint8
+
+const (
+	// PrefetchLong begins with the second answer: who has consumed a whole one
+	// will want more, and short scans cost nothing more than they did.
+	PrefetchLong Prefetch = iota
+	PrefetchAlways
+	PrefetchNever
+)
+
+// String names the setting.
+func (p Prefetch) String() string {
+	switch p {
+	case PrefetchLong:
+		return "long"
+	case PrefetchAlways:
+		return "always"
+	case PrefetchNever:
+		return "never"
+	}
+	return "prefetch " + strconv.Itoa(int(p))
 }
 
 // NewScan reads the whole table.

@@ -120,7 +120,7 @@ func TestScansAgainstModel(t *testing.T) {
 		s := &hbase.Scan{
 			Start: bound(), Stop: bound(), ExcludeStart: random.IntN(3) == 0, IncludeStop: random.IntN(3) == 0,
 			Reversed: random.IntN(2) == 0, Caching: random.IntN(6), Limit: random.IntN(2) * random.IntN(40),
-			Batch: random.IntN(2) * random.IntN(4), MaxResultSize: int64(random.IntN(2) * random.IntN(600)), Prefetch: random.IntN(2) == 0,
+			Batch: random.IntN(2) * random.IntN(4), MaxResultSize: int64(random.IntN(2) * random.IntN(600)), Prefetch: hbase.Prefetch(random.IntN(3)),
 		}
 		s.AllowPartial = s.Batch == 0 && random.IntN(2) == 0
 		if order := bytes.Compare(s.Start, s.Stop); len(s.Start) > 0 && len(s.Stop) > 0 && (order == 0 || order > 0 != s.Reversed) {

@@ -20,7 +20,7 @@ import (
 // It opens a scanner on one region after another, reads it in answers of
 // bounded size, keeps its lease alive while the caller is slow, and resumes
 // after any failure without losing or repeating a row or a cell. Memory: one
-// answer (two with Prefetch), and what has arrived of an unfinished row.
+// answer, or two (Scan.Prefetch), and what has arrived of an unfinished row.
 type Scanner struct {
 	c      *Client
 	t      scanTransport
@@ -47,6 +47,7 @@ type Scanner struct {
 	// Of the caller alone:
 	queue    []*Result
 	next     int
+	long     bool         // an answer has been consumed
 	prefetch chan fetched // one answer on its way; nil if none
 
 	closeOnce sync.Once
@@ -173,9 +174,10 @@ func (sc *Scanner) Next() (*Result, error) {
 			return nil, err
 		}
 		sc.queue = rows
-		if sc.scan.Prefetch && err == nil {
+		if err == nil && (sc.scan.Prefetch == PrefetchAlways || sc.scan.Prefetch == PrefetchLong && sc.long) {
 			sc.startPrefetch()
 		}
+		sc.long = true
 	}
 	r := sc.queue[sc.next]
 	sc.queue[sc.next] = nil // let go of it before the caller does

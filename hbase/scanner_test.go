@@ -281,7 +281,7 @@ func TestScanModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range seeds {
 			rnd := rand.New(rand.NewPCG(uint64(seed), 1))
-			scan := &Scan{Reversed: rnd.IntN(2) == 0, Prefetch: rnd.IntN(3) == 0}
+			scan := &Scan{Reversed: rnd.IntN(2) == 0, Prefetch: Prefetch(rnd.IntN(3))}
 			switch rnd.IntN(4) {
 			case 0:
 				scan.AllowPartial = true

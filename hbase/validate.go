@@ -148,6 +148,9 @@ func checkScan(s *Scan) error {
 	if err := checkReplica(op, s.Consistency, s.ReplicaID); err != nil {
 		return err
 	}
+	if s.Prefetch > PrefetchNever {
+		return invalid(op, "prefetch", s.Prefetch.String()+" is unknown")
+	}
 	if s.MaxResultSize < 0 {
 		return invalid(op, "max result size", fmt.Sprintf("%d is negative", s.MaxResultSize))
 	}

@@ -86,7 +86,7 @@ func (s *suite) scans(t *testing.T) {
 		{"caching and limit", &hbase.Scan{Caching: 7, Limit: 33}, all[:33]},
 		{"small answers", &hbase.Scan{MaxResultSize: 100}, all},
 		{"small answers reversed", &hbase.Scan{MaxResultSize: 100, Reversed: true, Limit: 100}, reversed[:100]},
-		{"prefetch", &hbase.Scan{Caching: 5, Prefetch: true}, all},
+		{"prefetch", &hbase.Scan{Caching: 5, Prefetch: hbase.PrefetchAlways}, all},
 		{"streaming", &hbase.Scan{ReadType: hbase.ReadStream, SkipBlockCache: true, ID: "conformance"}, all},
 		{"metrics", &hbase.Scan{Metrics: true}, all},
 	} {
@@ -280,7 +280,7 @@ func (s *suite) scanUnderChange(t *testing.T) {
 		{"reversed", hbase.Scan{Caching: 5, Reversed: true}},
 		{"batch", hbase.Scan{Caching: 3, Batch: 3}},
 		{"partial", hbase.Scan{AllowPartial: true, MaxResultSize: 40}},
-		{"prefetch", hbase.Scan{Caching: 5, Prefetch: true}},
+		{"prefetch", hbase.Scan{Caching: 5, Prefetch: hbase.PrefetchAlways}},
 	}
 	for _, change := range changes {
 		// One change for all scanners: each is opened and read a little, then

@@ -187,7 +187,7 @@ func (l *load) census(ctx context.Context) (*census, error) {
 		c.rows[w] = map[int64]struct{}{}
 	}
 	var last string
-	for res, err := range l.table.Scan(ctx, &hbase.Scan{Prefetch: true}).Rows() {
+	for res, err := range l.table.Scan(ctx, &hbase.Scan{Prefetch: hbase.PrefetchAlways}).Rows() {
 		if err != nil {
 			return nil, err
 		}

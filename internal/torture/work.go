@@ -153,7 +153,7 @@ func (r *run) scan(ctx context.Context, rng *rand.Rand) (string, error) {
 			s.MaxResultSize = 2000
 		}
 	}
-	s.Prefetch = rng.IntN(2) == 0
+	s.Prefetch = hbase.Prefetch(rng.IntN(3))
 	s.Reversed = rng.IntN(3) == 0
 	batch := 0
 	if rng.IntN(4) == 0 {

@@ -100,7 +100,7 @@ func BenchmarkPeers(b *testing.B) {
 	b.Run("scans", func(b *testing.B) {
 		t := newTally(b, "full scan", "per_s", "cpu_s_per_100k", "allocs_per_op", "bytes_per_op")
 		t.rounds(all, 6, func(p *peer) string { return "scan mode=plain table=t16" })
-		for _, mode := range []string{"prefetch", "parallel", "ordered"} {
+		for _, mode := range []string{"lockstep", "parallel", "ordered"} {
 			alias := &peer{name: us.name + ", " + mode, short: us.short, stdin: us.stdin, out: us.out}
 			t.rounds([]*peer{alias}, 6, func(*peer) string { return "scan mode=" + mode + " table=t16" })
 		}

@@ -6,7 +6,7 @@
 //
 //	get|put|increment  callers= seconds= table= rows=    closed loop
 //	bulk               mode=mutator|batch callers= rows= table=
-//	scan               mode=plain|prefetch|parallel|ordered table=
+//	scan               mode=plain|lockstep|parallel|ordered table=
 //	cold               table=                            a new client's first Get
 //	herd               callers= rows= table=             a new client, everybody at once
 //	routes             table= rows= other=               heap per route

@@ -69,8 +69,8 @@ func scan(t *hbase.Table, a args) (answer, error) {
 	switch a["mode"] {
 	case "plain":
 		rows = t.Scan(ctx, s).Rows()
-	case "prefetch":
-		s.Prefetch = true
+	case "lockstep":
+		s.Prefetch = hbase.PrefetchNever
 		rows = t.Scan(ctx, s).Rows()
 	case "parallel":
 		rows = t.ScanParallel(ctx, s, hbase.ParallelOptions{}).Rows()
