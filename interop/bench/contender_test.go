@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-hbase/holdfast/interop/peers"
@@ -22,6 +23,9 @@ type peer struct {
 	short string // for the names of tables
 	stdin *bufio.Writer
 	out   *bufio.Scanner
+	// command makes another process of the kind.
+	command func() *exec.Cmd
+	end     func()
 }
 
 // figures is an answer of a peer.
@@ -43,19 +47,22 @@ func startPeers(b *testing.B, c *peers.Cluster) []*peer {
 	if err != nil {
 		b.Fatal(err)
 	}
-	java := func(kind string) *exec.Cmd {
-		cmd := peers.JavaCommand(b, peers.HBase26, source, c.ZooKeeper(), kind)
-		cmd.Env = append(cmd.Env, "HEAP=1g")
-		return cmd
+	java := func(kind string) func() *exec.Cmd {
+		return func() *exec.Cmd {
+			cmd := peers.JavaCommand(b, peers.HBase26, source, c.ZooKeeper(), kind)
+			cmd.Env = append(cmd.Env, "HEAP=1g")
+			return cmd
+		}
 	}
 	return []*peer{
-		startPeer(b, "Holdfast", "go", exec.Command(bin, c.Address())),
+		startPeer(b, "Holdfast", "go", func() *exec.Cmd { return exec.Command(bin, c.Address()) }),
 		startPeer(b, "Java Table", "java", java("blocking")),
 		startPeer(b, "Java AsyncTable", "async", java("async")),
 	}
 }
 
-func startPeer(b *testing.B, name, short string, cmd *exec.Cmd) *peer {
+func startPeer(b *testing.B, name, short string, command func() *exec.Cmd) *peer {
+	cmd := command()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -72,13 +79,14 @@ func startPeer(b *testing.B, name, short string, cmd *exec.Cmd) *peer {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	end := sync.OnceFunc(func() {
 		in.Close() // which ends it; what is left of its answers is read by nobody
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		log.Close()
 	})
-	p := &peer{name: name, short: short, stdin: bufio.NewWriter(in), out: bufio.NewScanner(out)}
+	b.Cleanup(end)
+	p := &peer{name: name, short: short, command: command, end: end, stdin: bufio.NewWriter(in), out: bufio.NewScanner(out)}
 	p.out.Buffer(nil, 1<<20)
 	return p
 }
