@@ -96,6 +96,7 @@ func joinResults(res *Result, rs []session.ActionResult) {
 		r := &rs[i]
 		res.Stale = res.Stale || r.Stale
 		res.Partial = res.Partial || r.Partial
+		res.Exists = res.Exists || r.Exists != nil && *r.Exists
 		if res.Cells == nil {
 			res.Cells = r.Cells
 		} else {
@@ -174,6 +175,7 @@ func (t *Table) item(op string, o Op, room *batchRoom) (session.Item, error) {
 		}
 		return session.Item{
 			Row: o.Row, Actions: []*pb.Action{{Get: g}}, Idempotency: session.Safe, Timeline: o.Consistency == Timeline,
+			Priority: o.Priority,
 		}, nil
 	case *RowMutations:
 		if err := t.checkRowMutations(op, o); err != nil {
@@ -227,6 +229,7 @@ func (t *Table) render(item *session.Item, m Mutation, to *mutationRoom, room *b
 		nonce = t.c.core.NewNonce()
 	}
 	item.Idempotency = max(item.Idempotency, idem)
+	item.Priority = max(item.Priority, m.options().Priority)
 	from := len(room.cells)
 	var err error
 	if room.cells, err = fillMutation(to, m, nonce, room.cells); err != nil {

@@ -65,7 +65,7 @@ func (t *Table) get(ctx context.Context, op string, g *Get, existence bool) (res
 	if err := fillGet(&c.get, g, existence); err != nil {
 		return nil, false, err
 	}
-	c.call.Table, c.call.Row, c.call.Op = t.name, g.Row, op
+	c.call.Table, c.call.Row, c.call.Op, c.call.Priority = t.name, g.Row, op, g.Priority
 	c.call.Timeline, c.call.Replica = g.Consistency == Timeline, g.ReplicaID
 	c.call.Hedge = g.Hedge || t.c.cfg.HedgedReads
 	ans, err := t.c.core.CallRegion(ctx, &c.call)
@@ -74,6 +74,9 @@ func (t *Table) get(ctx context.Context, op string, g *Get, existence bool) (res
 	}
 	if existence {
 		return nil, c.resp.exists, nil
+	}
+	if g.ExistenceOnly {
+		return &Result{Exists: c.resp.exists, Stale: ans.Replica != nil}, c.resp.exists, nil
 	}
 	if res, err = c.resp.read(ans.Cells); err == nil && ans.Replica != nil {
 		res.Stale = true
@@ -117,7 +120,7 @@ func (c *mutateCall) run(ctx context.Context, t *Table, op string, m Mutation, c
 	c.req.Region, c.req.Mutation, c.req.Condition = &c.spec.spec, &c.mut.proto, cond
 	c.call = session.RegionCall{
 		Table: t.name, Row: m.RowKey(), Method: "Mutate", Op: op,
-		Param: c.param, Result: &c.resp, Idempotency: idem,
+		Param: c.param, Result: &c.resp, Idempotency: idem, Priority: m.options().Priority,
 	}
 	ans, err := core.CallRegion(ctx, &c.call)
 	if err != nil {

@@ -112,12 +112,17 @@ func fillGet(p *pb.Get, g *Get, existence bool) error {
 		p.Consistency = pb.Consistency_TIMELINE.Enum()
 	}
 	p.LoadColumnFamiliesOnDemand = g.LoadOnDemand
-	if existence {
+	if existence || g.ExistenceOnly {
 		p.ExistenceOnly = new(true)
 	}
 	var a attributes
 	if g.Isolation == ReadUncommitted {
 		a.add(attrIsolation, []byte{1})
+	}
+	if g.ACL != nil || g.Authorizations != nil {
+		if err := a.query(g.ACL, g.Authorizations); err != nil {
+			return err
+		}
 	}
 	a.common(g.ID, g.Attributes)
 	p.Attribute = a
@@ -182,6 +187,9 @@ func pbScan(s *Scan, maxResultSize int64) (*pb.Scan, error) {
 	if s.Isolation == ReadUncommitted {
 		a.add(attrIsolation, []byte{1})
 	}
+	if err := a.query(s.ACL, s.Authorizations); err != nil {
+		return nil, err
+	}
 	a.common(s.ID, s.Attributes)
 	p.Attribute = a
 	return p, nil
@@ -245,6 +253,11 @@ func fillMutation(room *mutationRoom, m Mutation, nonce uint64, block []byte) ([
 	if o.TTL > 0 {
 		ms := max(o.TTL.Milliseconds(), int64(1))
 		a.add(attrTTL, binary.BigEndian.AppendUint64(nil, uint64(ms)))
+	}
+	if o.ACL != nil || o.Visibility != "" || o.ClusterIDs != nil {
+		if err := a.security(o); err != nil {
+			return block, err
+		}
 	}
 	a.common(o.ID, o.Attributes)
 	p.Attribute = a

@@ -44,10 +44,24 @@ type Get struct {
 	// LoadOnDemand lets the server read families the filter does not need only
 	// for rows that pass. Default nil: the server decides.
 	LoadOnDemand *bool
+	// ExistenceOnly reads no cells: [Result.Exists] says whether there are any.
+	// See [Table.Exists] and [Table.MultiExists].
+	ExistenceOnly bool
 	// ID is a name that shows in the server's slow-call log.
 	ID string
 	// Attributes travel to the server untouched (coprocessors read them).
 	Attributes map[string][]byte
+	// Priority of the request among others in the server's queues, for an
+	// HBase that has been told to heed it. Default 0: none, or 200 on system
+	// tables.
+	Priority uint32
+	// Authorizations are the visibility labels to read with, out of those the
+	// user has. Default nil: what the server chooses, usually all he has; empty
+	// but not nil means none.
+	Authorizations []string
+	// ACL travels as HBase's attribute of that name. HBase itself reads it on
+	// mutations only; coprocessors may do otherwise.
+	ACL ACL
 }
 
 // AllVersions asks for every version the family keeps.

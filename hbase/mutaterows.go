@@ -61,6 +61,7 @@ func (t *Table) mutateRows(ctx context.Context, op string, conditions []*CheckAn
 		}
 		req.MutationRequest = append(req.MutationRequest, p)
 		call.Unrepeatable = call.Unrepeatable || repeatable(m) != session.Safe
+		call.Priority = max(call.Priority, m.options().Priority)
 	}
 	for i, c := range conditions {
 		p, err := t.rowCondition(op, i, c)

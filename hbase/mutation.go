@@ -39,6 +39,21 @@ type MutationOptions struct {
 	ID string
 	// Attributes travel to the server untouched.
 	Attributes map[string][]byte
+	// Priority of the request among others in the server's queues, for an
+	// HBase that has been told to heed it. Default 0: none, or 200 on system
+	// tables. A request with several mutations gets their highest.
+	Priority uint32
+	// ACL lets users read or change the written cells beyond what they may do
+	// with the table, and only with an AccessController (HFile version 3).
+	ACL ACL
+	// Visibility is an expression of labels, see [VisibilityLabels]: who has
+	// not the labels does not see the cells, and a Delete hides only cells with
+	// the same expression. Only with a VisibilityController; without one HBase
+	// ignores it, and the cells are seen by all.
+	Visibility string
+	// ClusterIDs are the clusters that have this change already: replication
+	// does not send it there. For those who replicate by themselves.
+	ClusterIDs [][16]byte
 	// Unrepeatable says that applying a Put or Delete twice does harm, since
 	// the second time may hide what another client has written in between: see
 	// the package comment on retries. It is then not sent again once it may

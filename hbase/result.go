@@ -23,6 +23,9 @@ type Result struct {
 	// Cursor marks a result that only tells how far a scan has got: Row is
 	// set, Cells are not (scans with NeedCursor only).
 	Cursor bool
+	// Exists says whether there are cells (Gets with ExistenceOnly only, whose
+	// results hold none).
+	Exists bool
 }
 
 // Empty says whether nothing was found.

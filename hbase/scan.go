@@ -87,6 +87,17 @@ type Scan struct {
 	ID string
 	// Attributes travel to the server untouched.
 	Attributes map[string][]byte
+	// Priority of the request among others in the server's queues, for an
+	// HBase that has been told to heed it. Default 0: none, or 200 on system
+	// tables.
+	Priority uint32
+	// Authorizations are the visibility labels to read with, out of those the
+	// user has. Default nil: what the server chooses, usually all he has; empty
+	// but not nil means none.
+	Authorizations []string
+	// ACL travels as HBase's attribute of that name. HBase itself reads it on
+	// mutations only; coprocessors may do otherwise.
+	ACL ACL
 }
 
 // Prefetch says when a scan asks for answers ahead of its caller.

@@ -66,6 +66,7 @@ func (r *rpcScan) open(ctx context.Context, o scanOpening) (scanRegion, *scanRep
 		Result: &resp, Idempotency: session.Safe,
 		Timeline: r.scan.Consistency == Timeline, ReplicaAfter: r.t.c.cfg.ScanReplicaAfter, Replica: r.scan.ReplicaID,
 		Hedge: r.scan.Hedge || r.t.c.cfg.HedgedReads, Abandoned: r.closeAbandoned,
+		Priority: r.scan.Priority,
 	})
 	if err != nil {
 		if retry.ScannerLost(err) {
@@ -162,7 +163,7 @@ func (r *rpcRegion) call(ctx context.Context, op string, req *pb.ScanRequest, re
 	ans, err := r.scan.t.c.core.CallReplica(ctx, r.route, r.replica, &session.RegionCall{
 		Table: r.scan.t.name, Row: r.route.Start(), Method: "Scan", Op: op,
 		Param:  func([]byte, int) (wire.Marshaler, []byte) { return req, nil },
-		Result: resp, Idempotency: session.Safe,
+		Result: resp, Idempotency: session.Safe, Priority: r.scan.scan.Priority,
 	})
 	if err == nil {
 		return ans, nil

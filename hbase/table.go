@@ -62,6 +62,27 @@ func (t *Table) MultiGet(ctx context.Context, gets []*Get) ([]*Result, error) {
 	return results, out.Err()
 }
 
+// MultiExists is [Table.MultiGet] that asks only whether the rows hold anything
+// (Java: exists with a list). The Gets are not changed.
+func (t *Table) MultiExists(ctx context.Context, gets []*Get) ([]bool, error) {
+	ops := make([]Op, len(gets))
+	for i, g := range gets {
+		if g == nil {
+			ops[i] = g
+			continue
+		}
+		only := *g
+		only.ExistenceOnly = true
+		ops[i] = &only
+	}
+	out := t.batch(ctx, "multi exists", ops)
+	found := make([]bool, len(out))
+	for i := range out {
+		found[i] = out[i].Result != nil && out[i].Result.Exists
+	}
+	return found, out.Err()
+}
+
 // Put writes one row.
 func (t *Table) Put(ctx context.Context, p *Put) error {
 	_, err := t.mutate(ctx, "put", p)

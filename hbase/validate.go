@@ -96,6 +96,9 @@ func checkGet(op string, g *Get) error {
 	if err := checkColumns(op, g.Columns); err != nil {
 		return err
 	}
+	if err := checkQuerySecurity(op, g.ACL, g.Authorizations); err != nil {
+		return err
+	}
 	if err := checkTimeRanges(op, g.TimeRange, g.FamilyTimeRange); err != nil {
 		return err
 	}
@@ -151,6 +154,9 @@ func checkScan(s *Scan) error {
 	if s.Prefetch > PrefetchNever {
 		return invalid(op, "prefetch", s.Prefetch.String()+" is unknown")
 	}
+	if err := checkQuerySecurity(op, s.ACL, s.Authorizations); err != nil {
+		return err
+	}
 	if s.MaxResultSize < 0 {
 		return invalid(op, "max result size", fmt.Sprintf("%d is negative", s.MaxResultSize))
 	}
@@ -177,6 +183,9 @@ func (t *Table) checkMutation(op string, m Mutation) error {
 	_, isDelete := m.(*Delete)
 	if len(mu.cells) == 0 && !isDelete {
 		return invalid(op, errRow(mu.row), "has no cells")
+	}
+	if err := checkMutationSecurity(op, m.options()); err != nil {
+		return err
 	}
 	if ttl := m.options().TTL; ttl < 0 {
 		return invalid(op, errRow(mu.row), fmt.Sprintf("TTL %v is negative", ttl))
