@@ -83,11 +83,12 @@ func runPut(ctx context.Context, s *Shell, a args) (*answer, error) {
 			last = 5
 		}
 	}
-	o, err := a.options(last, "TTL", "ATTRIBUTES")
+	o, err := a.options(last, "TTL", "ATTRIBUTES", "VISIBILITY")
 	if err != nil {
 		return nil, err
 	}
 	p := hbase.NewPut(row).SetAt(family, qualifier, ts, []byte(value))
+	p.Visibility = o.text("VISIBILITY")
 	p.TTL = time.Duration(o.integer("TTL", 1, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	if o.err != nil {
 		return nil, o.err
@@ -103,12 +104,13 @@ func runGet(ctx context.Context, s *Shell, a args) (*answer, error) {
 	g := hbase.NewGet(row)
 	if a.len() > 2 {
 		if _, isOptions := HashOf(a.list[2]); isOptions {
-			o, err := a.options(2, "COLUMN", "COLUMNS", "VERSIONS", "TIMERANGE", "TIMESTAMP", "FILTER", "CONSISTENCY")
+			o, err := a.options(2, "COLUMN", "COLUMNS", "VERSIONS", "TIMERANGE", "TIMESTAMP", "FILTER", "CONSISTENCY", "AUTHORIZATIONS")
 			if err != nil {
 				return nil, err
 			}
 			g.Filter = o.filter()
 			g.Columns, g.MaxVersions, g.TimeRange = o.columns(), o.count("VERSIONS"), o.timeRange()
+			g.Authorizations = o.texts("AUTHORIZATIONS")
 			if o.text("CONSISTENCY") == "TIMELINE" {
 				g.Consistency = hbase.Timeline
 			}
@@ -188,7 +190,7 @@ func runScan(ctx context.Context, s *Shell, a args) (*answer, error) {
 		return nil, err
 	}
 	o, err := a.options(1, "STARTROW", "STOPROW", "ENDROW", "ROWPREFIXFILTER", "LIMIT", "COLUMN", "COLUMNS", "VERSIONS",
-		"TIMERANGE", "TIMESTAMP", "FILTER", "REVERSED", "RAW", "CACHE", "CACHE_BLOCKS", "BATCH", "MAXLENGTH", "ISOLATION_LEVEL", "CONSISTENCY")
+		"TIMERANGE", "TIMESTAMP", "FILTER", "REVERSED", "RAW", "CACHE", "CACHE_BLOCKS", "BATCH", "MAXLENGTH", "ISOLATION_LEVEL", "CONSISTENCY", "AUTHORIZATIONS")
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +198,7 @@ func runScan(ctx context.Context, s *Shell, a args) (*answer, error) {
 	sc.Limit, sc.MaxVersions, sc.Batch = o.count("LIMIT"), o.count("VERSIONS"), o.count("BATCH")
 	sc.Reversed, sc.Raw = o.flag("REVERSED"), o.flag("RAW")
 	sc.SkipBlockCache = o.has("CACHE_BLOCKS") && !o.flag("CACHE_BLOCKS")
+	sc.Authorizations = o.texts("AUTHORIZATIONS")
 	maxLength := o.count("MAXLENGTH")
 	if o.text("ISOLATION_LEVEL") == "READ_UNCOMMITTED" {
 		sc.Isolation = hbase.ReadUncommitted

@@ -24,6 +24,9 @@ type Shell struct {
 	Quiet bool
 	// Now is the clock of the "Took" lines; time.Now if nil.
 	Now func() time.Time
+
+	// tables are the tables that were given a name: t = get_table 't'.
+	tables map[string]string
 }
 
 // ErrExit is what Run returns for exit and quit.
@@ -41,7 +44,8 @@ type command struct {
 
 // commands lists every verb, in the order help shows them.
 func commands() []command {
-	return slices.Concat(generalCommands(), tableCommands(), schemaCommands(), dataCommands(), toolCommands(), clusterCommands(), groupCommands())
+	return slices.Concat(generalCommands(), tableCommands(), schemaCommands(), dataCommands(), toolCommands(), clusterCommands(), groupCommands(), groupConfigCommands(),
+		quotaCommands(), replicationCommands(), securityCommands())
 }
 
 // Names lists the verbs, for completion.
@@ -56,6 +60,11 @@ func Names() []string {
 // Run parses and runs one line and prints the answer. The error is the
 // command's; nothing has been printed of it.
 func (s *Shell) Run(ctx context.Context, line string) error {
+	line, err := s.onName(line)
+	if err != nil {
+		return err
+	}
+	name, line, named := assignment(line)
 	cmd, err := Parse(line)
 	if err != nil {
 		return err
@@ -81,6 +90,13 @@ func (s *Shell) Run(ctx context.Context, line string) error {
 	ans, err := c.run(ctx, s, args{command: &c, list: cmd.Args})
 	if err != nil {
 		return err
+	}
+	if named {
+		if s.tables == nil {
+			s.tables = map[string]string{}
+		}
+		table, _ := args{command: &c, list: cmd.Args}.text(0, "table")
+		s.tables[name] = table
 	}
 	if s.JSON {
 		enc := json.NewEncoder(s.Out)
