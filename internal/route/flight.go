@@ -499,12 +499,12 @@ func (c *Cache) settle(t *table, added, removed []*Route, now time.Time) (done [
 		for _, w := range ws {
 			checkOwner(w, false)
 		}
-		if q.gated() && len(ws) > firstWave {
+		if size := q.firstWave(); q.gated() && len(ws) > size {
 			for _, w := range ws {
 				checkOwner(w, true)
 				w.repair = nil
 			}
-			c.waves = append(c.waves, &wave{waiters: ws, size: firstWave, due: now})
+			c.waves = append(c.waves, &wave{waiters: ws, size: size, due: now})
 			continue
 		}
 		homeless = append(homeless, ws...)
@@ -540,6 +540,17 @@ func (c *Cache) settle(t *table, added, removed []*Route, now time.Time) (done [
 // opens; the next wave, a millisecond later, is twice as large.
 const firstWave = 32
 
+// scoutTime is how far ahead of the others one goes when a region is tried that
+// nobody has said is open: as long as an answer usually takes.
+const scoutTime = 10 * time.Millisecond
+
+func (q *repair) firstWave() int {
+	if q.trying {
+		return 1
+	}
+	return firstWave
+}
+
 // wave is the waiters of a gate that has opened, on their way in doubling
 // groups, so that a fresh region does not meet the whole queue at once.
 type wave struct {
@@ -566,7 +577,11 @@ func (c *Cache) rollWaves(now time.Time) (done []*waiter) {
 		}
 		v.waiters = v.waiters[n:]
 		if len(v.waiters) > 0 {
-			v.size, v.due = 2*v.size, now.Add(time.Millisecond)
+			wait := time.Millisecond
+			if v.size == 1 {
+				v.size, wait = firstWave/2, scoutTime
+			}
+			v.size, v.due = 2*v.size, now.Add(wait)
 			kept = append(kept, v)
 		}
 	}

@@ -270,6 +270,7 @@ func TestExplain(t *testing.T) {
 		if e := c.Explain(tbl, key(6)); e.Known || !bytes.Equal(e.GapStart, key(5)) || len(e.GapEnd) != 0 {
 			t.Errorf("%+v", e)
 		}
+		f.put(meta.Location{Region: regionOf(tbl, 4, 10), Server: server(2), SeqNum: 10, State: "CLOSING"})
 		c.Rejected(r)
 		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer cancel()

@@ -25,6 +25,7 @@ type repair struct {
 	failures int       // reads that failed in a row
 	since    time.Time // of the first
 	opened   time.Time // last time callers were let through to try
+	trying   bool      // meta has not changed its mind, but callers are let through
 	due      time.Time
 	last     error
 	place    repairPlace
@@ -59,9 +60,13 @@ const (
 	// batchPatience is how long a batch that is not full waits for the one that
 	// is being read: longer, and one lost answer holds up everybody.
 	batchPatience = 100 * time.Millisecond
-	// tryEvery: while meta keeps to the answer that was disproved, callers are
-	// let through this often to try: meta may be right and the region's server
-	// of another mind by now.
+	// tryFirst and tryEvery: while meta keeps to the answer that was disproved,
+	// callers are let through now and then to try: meta may be right and the
+	// region's server of another mind by now, or of that mind from the start but
+	// for one wrong answer. The first time after tryFirst, then after twice as
+	// long each time, and from there on every tryEvery. One goes ahead (rollWaves),
+	// so that a try in vain costs one call.
+	tryFirst = 10 * time.Millisecond
 	tryEvery = time.Second
 	// probationTime is how long a route that was let through by trying is
 	// remembered: rejected again, its gate goes on where it stopped.
@@ -337,6 +342,7 @@ func (c *Cache) repaired(batch []*repair, locs []*meta.Location, err error) (don
 						ch.t.probed = make(map[*Route]probation)
 					}
 					ch.t.probed[n] = probation{attempts: q.attempts + 1, since: q.since, at: now}
+					q.trying = q.route.Origin() != FromHint
 				}
 			}
 		}
@@ -388,7 +394,7 @@ func (c *Cache) examine(q *repair, l *meta.Location, f *findings, now time.Time)
 		// is news, though server and sequence number are the hint's.
 		f.tries = append(f.tries, n)
 		return nil
-	case now.Sub(q.opened) >= tryEvery:
+	case q.attempts > 0 && now.Sub(q.opened) >= min(tryFirst<<min(q.attempts-1, 10)/2, tryEvery):
 		f.tries = append(f.tries, r.restamp())
 		return nil
 	}
