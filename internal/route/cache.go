@@ -38,6 +38,10 @@ type Config struct {
 	// GateWaiters bounds the callers waiting for one region in transition:
 	// default 4096. Beyond it they get ErrRegionUnavailable at once.
 	GateWaiters int
+	// MetaReplicas, if not nil, lets replicas of hbase:meta answer what need not
+	// be the latest: the first try for a row, and warming. Wherever a route has
+	// turned out wrong, the primary is asked for a few seconds (HBASE-25126).
+	MetaReplicas MetaReplicas
 	// WatchInterval, if positive and Source is a ChangeSource, is how often
 	// hbase:meta is asked what has changed, so that routes are replaced before
 	// callers meet a region's old server. Default: never. It is kept to while
@@ -111,6 +115,7 @@ type Cache struct {
 	delayed   repairHeap
 	batched   time.Time // when the last batch of repairs began
 	waves     []*wave
+	left      map[*health.Server]*leftovers
 	plans     map[*health.Server]uint64 // servers whose routes were re-read, and at which epoch
 	planned   int                       // plans being made
 
@@ -125,7 +130,8 @@ type table struct {
 	text   string // name as in region names
 	isMeta bool
 
-	root atomic.Pointer[root]
+	root    atomic.Pointer[root]
+	doubted atomic.Int64 // when a route was last disproved, ns since the cache began; 0: never
 
 	pub     sync.Mutex // writers of root
 	rewinds map[[16]byte]rewind
@@ -308,6 +314,7 @@ func (c *Cache) LocateAhead(ctx context.Context, table meta.TableName, row, stop
 func (c *Cache) Rejected(r *Route) {
 	if !r.Rejected() && r.reject() {
 		c.stats.rejected.Add(1)
+		r.table.doubt()
 		c.noticed(r)
 	}
 }

@@ -86,14 +86,15 @@ func (c *Cache) idleLimit() float64 {
 // learned in one page are not forgotten in one tick.
 func (c *Cache) jitterOf(r *Route) float64 { return float64(r.encoded[0]) / 1024 }
 
-// tidy forgets tables without routes, plans of servers that are gone, and
-// probations that are over.
+// tidy forgets tables without routes, plans of servers that are gone with what
+// they left over, and probations that are over.
 func (c *Cache) tidy(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for s := range c.plans {
 		if c.cfg.Servers.Lookup(s.Addr()) != s {
 			delete(c.plans, s)
+			delete(c.left, s)
 		}
 	}
 	tables := *c.tables.Load()

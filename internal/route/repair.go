@@ -29,7 +29,8 @@ type repair struct {
 	due      time.Time
 	last     error
 	place    repairPlace
-	index    int // in the heap
+	spare    *leftovers // it fills up a batch; see fillUp
+	index    int        // in the heap
 }
 
 type repairPlace uint8
@@ -231,6 +232,7 @@ func (c *Cache) runRepairs(now time.Time) {
 			heap.Pop(&c.delayed)
 			batch = append(batch, q)
 		}
+		batch = c.fillUp(batch, now)
 		for _, q := range batch {
 			q.place = isReading
 		}
@@ -349,6 +351,9 @@ func (c *Cache) repaired(batch []*repair, locs []*meta.Location, err error) (don
 		done = append(done, c.settle(ch.t, ch.added, ch.removed, now)...)
 	}
 	for i, q := range batch {
+		if cured[q] && q.spare != nil {
+			q.spare.found++
+		}
 		if !q.current() {
 			continue
 		}
@@ -433,6 +438,9 @@ func (c *Cache) uncured(q *repair, last error, cured bool, err error, now time.T
 		// Confirmed; or found, but what is known now is better still; or
 		// nobody cares. Waiters look for themselves.
 		c.drop(q)
+		if !cured {
+			c.leaveOver(q.route)
+		}
 		var done []*waiter
 		ws := q.waiters
 		q.waiters = nil
