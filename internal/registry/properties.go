@@ -100,8 +100,8 @@ func properties() []Property {
 
 		{Key: "hbase.client.primaryCallTimeout.multiget", Use: Ignored, Unit: unitMicros, Note: "replica-after is for single gets; batches go to the primaries"},
 		{Key: "hbase.client.meta.replica.scan.timeout", Use: Ignored, Unit: unitMicros, Note: "hbase:meta is read from its primary"},
-		{Key: "hbase.meta.replicas.use", Use: Ignored, Note: "hbase:meta is read from its primary; few reads need no spreading"},
-		{Key: "hbase.locator.meta.replicas.mode", Use: Ignored, Note: "hbase:meta is read from its primary; few reads need no spreading"},
+		{Key: "hbase.meta.replicas.use", Use: Ignored, Note: "hbase:meta is read from its primary unless the program says otherwise (MetaReplicas)"},
+		{Key: "hbase.locator.meta.replicas.mode", Use: Ignored, Note: "hbase:meta is read from its primary unless the program says otherwise (MetaReplicas)"},
 		{Key: "hbase.locator.meta.replicas.mode.loadbalance.selector", Use: Ignored, Note: "see hbase.locator.meta.replicas.mode"},
 
 		{Key: "hbase.client.locate.prefetch.limit", Use: Ignored, Note: "how much is read ahead adapts: 1, 16, 128, 1000 regions"},

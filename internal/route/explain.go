@@ -17,6 +17,7 @@ type counters struct {
 	misses, scans, gets, registry     atomic.Int64
 	readErrors, holes, notFound       atomic.Int64
 	rejected, hints, planned, evicted atomic.Int64
+	replicaReads                      atomic.Int64
 	watch                             watchCounters
 	storms                            stormCounters
 }
@@ -43,6 +44,8 @@ type Stats struct {
 	// Reads of hbase:meta under way, and how many are allowed at present.
 	Reads, ReadLimit int
 	Breaker          BreakerState
+	// ReplicaReads counts the reads of replicas of hbase:meta, among Scans.
+	ReplicaReads int64
 	// Watch is about following the changes of hbase:meta.
 	Watch WatchStats
 	// Storm is about mass moves, noticed by what callers met.
@@ -57,7 +60,8 @@ func (c *Cache) Stats() Stats {
 		ReadErrors: c.stats.readErrors.Load(), Holes: c.stats.holes.Load(), NotFound: c.stats.notFound.Load(),
 		Rejected: c.stats.rejected.Load(), Hints: c.stats.hints.Load(),
 		Planned: c.stats.planned.Load(), Evicted: c.stats.evicted.Load(),
-		Watch: c.watchStats(), Storm: c.stats.storms.stats(),
+		ReplicaReads: c.stats.replicaReads.Load(),
+		Watch:        c.watchStats(), Storm: c.stats.storms.stats(),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 func (c *Cache) Moved(r *Route, to meta.ServerName, seq int64) *Route {
 	t := r.table
 	if r.reject() {
+		t.doubt()
 		c.noticed(r)
 	}
 	cur := t.root.Load().floor(r.startKey())

@@ -114,6 +114,9 @@ func (c *Cache) dispatch(t *table, now time.Time) {
 		}
 		f.began = now
 		f.w.flight = f
+		if f.w.fails == 0 {
+			f.scan.Replica = c.metaReplica(t)
+		}
 		t.flights = append(t.flights, f)
 		t.expected = 0
 		t.ahead.count[0]++
@@ -276,6 +279,13 @@ func (t *table) stopRow(key []byte) []byte {
 // fly makes the read and lands it.
 func (c *Cache) fly(f *flight) {
 	defer c.wg.Done()
+	if f.scan.Replica != nil {
+		if locs, err := c.readReplica(f.table, f.scan); err == nil {
+			wake(c.land(f, locs, nil))
+			return
+		}
+		f.scan.Replica = nil
+	}
 	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.ReadTimeout)
 	locs, err := c.read(ctx, f.table, f.scan)
 	cancel()
@@ -293,6 +303,9 @@ func (c *Cache) read(ctx context.Context, t *table, scan MetaScan) ([]meta.Locat
 		return []meta.Location{l}, nil
 	}
 	c.stats.scans.Add(1)
+	if scan.Replica != nil {
+		c.stats.replicaReads.Add(1)
+	}
 	return c.cfg.Source.ScanMeta(ctx, scan)
 }
 
@@ -300,7 +313,15 @@ func (c *Cache) read(ctx context.Context, t *table, scan MetaScan) ([]meta.Locat
 func (c *Cache) locateMeta(ctx context.Context) (meta.Location, error) {
 	c.stats.registry.Add(1)
 	server, err := c.cfg.Locator(ctx)
-	return meta.Location{Region: meta.MetaRegion, Server: server, SeqNum: meta.NoSeqNum}, err
+	l := meta.Location{Region: meta.MetaRegion, Server: server, SeqNum: meta.NoSeqNum}
+	if err == nil && c.cfg.MetaReplicas != nil {
+		list, err := c.cfg.MetaReplicas(ctx)
+		if err != nil { // it goes without
+			c.cfg.Logger.Warn("replicas of hbase:meta not found", "err", err)
+		}
+		l.Replicas = list
+	}
+	return l, err
 }
 
 // ascending gives the answer's regions of the table in ascending order. Split
@@ -336,7 +357,7 @@ func (c *Cache) land(f *flight, locs []meta.Location, err error) (done []*waiter
 		if n := len(keep); n > 0 {
 			start, end = keep[0].Region.Start, keep[n-1].Region.End
 		}
-		added, removed = t.publish(t.makeRoutes(keep, FromMeta))
+		added, removed = t.publish(t.makeRoutes(keep, f.scan.origin()))
 		t.noteReplicas(keep)
 	}
 

@@ -219,6 +219,9 @@ func (c *Cache) readAll(ctx context.Context, name meta.TableName, start, stop []
 			// The region that holds start begins before it.
 			scan = MetaScan{StartRow: meta.SearchRow(name, next), StopRow: meta.FirstRow(name), Reversed: true, Limit: holePage}
 		}
+		if k == background && waits == 0 {
+			scan.Replica = c.metaReplica(t)
+		}
 		locs, err := c.readOnce(ctx, t, scan, k)
 		var routes []*Route
 		if err == nil {
@@ -227,6 +230,9 @@ func (c *Cache) readAll(ctx context.Context, name meta.TableName, start, stop []
 		switch {
 		case err == nil:
 			waits = 0
+		case scan.Replica != nil && ctx.Err() == nil:
+			t.doubt() // the primary knows better
+			continue
 		case c.ctx.Err() != nil:
 			return fail(ErrClosed)
 		case ctx.Err() != nil:
@@ -297,7 +303,7 @@ func (c *Cache) takePage(t *table, locs []meta.Location, scan MetaScan, next []b
 		}
 		return nil, errHole
 	}
-	routes := t.makeRoutes(keep, FromMeta)
+	routes := t.makeRoutes(keep, scan.origin())
 	added, removed := t.publish(routes)
 	t.noteReplicas(keep)
 	c.settled(t, added, removed)

@@ -16,6 +16,8 @@ type MetaScan struct {
 	Reversed bool
 	// Limit bounds the region rows of the answer; at least 1. Fewer may come.
 	Limit int
+	// Replica is the replica of hbase:meta to read; nil for the primary.
+	Replica *Replica
 }
 
 // Source reads hbase:meta. Reads are made with the context given, one attempt
@@ -40,6 +42,10 @@ type TableStates interface {
 	// TableDisabled says whether the table is disabled or being disabled.
 	TableDisabled(ctx context.Context, table meta.TableName) (bool, error)
 }
+
+// MetaReplicas finds the secondary replicas of hbase:meta; none if there are
+// none.
+type MetaReplicas func(ctx context.Context) ([]meta.ReplicaLocation, error)
 
 // MetaLocator finds the server of hbase:meta itself (the registry).
 type MetaLocator func(ctx context.Context) (meta.ServerName, error)

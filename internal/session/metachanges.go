@@ -42,7 +42,7 @@ func (m metaReader) ScanChanges(ctx context.Context, scan route.ChangeScan) (rou
 		ClientHandlesHeartbeats: new(true),
 	}
 	var resp pb.ScanResponse
-	a, err := m.call(ctx, &RegionCall{
+	a, err := m.call(ctx, nil, &RegionCall{
 		Method: "Scan",
 		Param:  func([]byte, int) (wire.Marshaler, []byte) { return req, nil },
 		Result: &resp,

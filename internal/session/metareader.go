@@ -21,20 +21,23 @@ type metaReader struct{ core *Core }
 // maxMetaRows bounds what one page may ask for.
 const maxMetaRows = 10_000
 
-// call makes one attempt on meta's region.
-func (m metaReader) call(ctx context.Context, call *RegionCall) (Answer, error) {
+// call makes one attempt on meta's region, or on a replica of it.
+func (m metaReader) call(ctx context.Context, replica *route.Replica, call *RegionCall) (Answer, error) {
 	r := m.core.routes.Lookup(meta.MetaTable, nil)
-	if r == nil {
+	if r == nil && replica == nil {
 		var err error
 		if r, err = m.core.routes.Locate(ctx, meta.MetaTable, nil); err != nil {
 			return Answer{}, err
 		}
 	}
 	call.Table, call.Priority, call.Op, call.internal = meta.MetaTable, systemPriority, "read meta", true
-	a, err := m.core.CallRoute(ctx, r, call)
+	a, err := m.core.CallReplica(ctx, r, replica, call)
 	if err != nil {
 		if attempt, ok := errors.AsType[*AttemptError](err); ok {
 			err = attempt.Err
+		}
+		if replica != nil {
+			return a, fmt.Errorf("%s on %s, replica %d: %w", call.Method, replica.Server.Name(), replica.ID, err)
 		}
 		return a, fmt.Errorf("%s on %s: %w", call.Method, r.Server().Name(), err)
 	}
@@ -64,8 +67,12 @@ func (m metaReader) ScanMeta(ctx context.Context, scan route.MetaScan) (locs []m
 		defer func() { m.told(ctx, "scan", scan.Limit, len(locs), began, err) }()
 	}
 	rows := uint32(min(max(scan.Limit, 1), maxMetaRows))
+	region, consistency := metaSpecifier(), pb.Consistency_STRONG
+	if scan.Replica != nil {
+		region.Value, consistency = scan.Replica.Name(), pb.Consistency_TIMELINE
+	}
 	req := &pb.ScanRequest{
-		Region: metaSpecifier(),
+		Region: region,
 		Scan: &pb.Scan{
 			Column:         []*pb.Column{{Family: []byte(meta.FamilyInfo)}},
 			StartRow:       scan.StartRow,
@@ -74,13 +81,14 @@ func (m metaReader) ScanMeta(ctx context.Context, scan route.MetaScan) (locs []m
 			IncludeStopRow: new(scan.Reversed),
 			Caching:        new(rows),
 			ReadType:       pb.Scan_PREAD.Enum(),
+			Consistency:    consistency.Enum(),
 		},
 		NumberOfRows: new(rows),
 		LimitOfRows:  new(rows),
 		CloseScanner: new(true),
 	}
 	var resp pb.ScanResponse
-	a, err := m.call(ctx, &RegionCall{
+	a, err := m.call(ctx, scan.Replica, &RegionCall{
 		Method: "Scan",
 		Param:  func([]byte, int) (wire.Marshaler, []byte) { return req, nil },
 		Result: &resp,
@@ -161,7 +169,7 @@ func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) (locs []*meta.Lo
 	}
 	req := &pb.MultiRequest{RegionAction: []*pb.RegionAction{action}}
 	var resp pb.MultiResponse
-	a, err := m.call(ctx, &RegionCall{
+	a, err := m.call(ctx, nil, &RegionCall{
 		Method: "Multi",
 		Param:  func([]byte, int) (wire.Marshaler, []byte) { return req, nil },
 		Result: &resp,
@@ -223,7 +231,7 @@ func (m metaReader) TableDisabled(ctx context.Context, table meta.TableName) (_ 
 		},
 	}
 	var resp pb.GetResponse
-	a, err := m.call(ctx, &RegionCall{
+	a, err := m.call(ctx, nil, &RegionCall{
 		Method: "Get",
 		Param:  func([]byte, int) (wire.Marshaler, []byte) { return req, nil },
 		Result: &resp,
