@@ -93,6 +93,12 @@ type Config struct {
 	// nothing changes, each time costs one round trip of no rows; what changed
 	// comes as rows of about 700 bytes, two or three times each.
 	MetaWatch time.Duration
+	// MetaReplicas lets secondary replicas of hbase:meta, if the cluster has any,
+	// answer the first question for a row and the reading ahead: default false.
+	// Where a region turned out not to be where a replica had it, the primary is
+	// asked for three seconds. For clusters with so many clients that one server
+	// cannot answer them all (Java: hbase.locator.meta.replicas.mode LoadBalance).
+	MetaReplicas bool
 	// RouteSnapshot is a file in which the client keeps what it knows of regions,
 	// so that a process that starts anew need not ask hbase:meta: default none.
 	// Open reads it, Close and every RouteSnapshotEvery (default 10 min, 1 s to
@@ -193,6 +199,9 @@ func WithSessionTimeout(d time.Duration) Option { return func(c *Config) { c.Ses
 func WithMetaWatch(interval time.Duration) Option {
 	return func(c *Config) { c.MetaWatch = interval }
 }
+
+// WithMetaReplicas sets [Config.MetaReplicas].
+func WithMetaReplicas(on bool) Option { return func(c *Config) { c.MetaReplicas = on } }
 
 // WithRouteSnapshot sets [Config.RouteSnapshot].
 func WithRouteSnapshot(path string) Option { return func(c *Config) { c.RouteSnapshot = path } }
@@ -363,7 +372,7 @@ func (c *Config) session() session.Config {
 		MaxWaitingPerServer: c.MaxWaitingPerServer,
 		MaxAttempts:         c.MaxAttempts, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
 		MaxInFlight: c.MaxInFlight, SessionTimeout: c.SessionTimeout,
-		MetaWatch:  c.MetaWatch,
+		MetaWatch: c.MetaWatch, MetaReplicas: c.MetaReplicas,
 		Compressor: c.Compressor, Dial: c.dial, Logger: c.logger, Hooks: c.hooks,
 	}
 }

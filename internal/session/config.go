@@ -66,6 +66,9 @@ type Config struct {
 	// MetaWatch is how often hbase:meta is asked what has changed, so that moves
 	// are known ahead of traffic: default 0, never. See route.Config.
 	MetaWatch time.Duration
+	// MetaReplicas lets replicas of hbase:meta answer what need not be the
+	// latest, if there are any: default false. See route.Config.
+	MetaReplicas bool
 
 	// MaxWaitingPerServer bounds the callers who wait for one server that does
 	// not answer: more are turned away at once with a *health.DownError, so that

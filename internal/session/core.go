@@ -98,8 +98,19 @@ func Open(ctx context.Context, cfg Config) (*Core, error) {
 		},
 		Why:           c.registryTrouble,
 		WatchInterval: c.cfg.MetaWatch,
+		MetaReplicas:  c.metaReplicas(),
 	})
 	return c, nil
+}
+
+// metaReplicas is how the replicas of hbase:meta are found; nil if they are not
+// to be used.
+func (c *Core) metaReplicas() route.MetaReplicas {
+	r, ok := c.registry.(registry.Replicated)
+	if !ok || !c.cfg.MetaReplicas {
+		return nil
+	}
+	return r.MetaReplicas
 }
 
 func (c *Core) registryError(what string, err error) error {
