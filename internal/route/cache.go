@@ -29,6 +29,11 @@ type Config struct {
 	// for the errors of callers whose time ends meanwhile, and must not block.
 	Why func() error
 
+	// Left, if set, hears that a route to a server that does not answer has been
+	// replaced or removed: whoever waits for the server may go on elsewhere. It
+	// is called under the cache's lock, and must neither block nor call back.
+	Left func(s *health.Server)
+
 	// ReadTimeout bounds one read of hbase:meta: default 3 s. It is begun again
 	// while somebody waits.
 	ReadTimeout time.Duration

@@ -505,7 +505,11 @@ func (c *Cache) settle(t *table, added, removed []*Route, now time.Time) (done [
 	}
 	if len(added) > 0 {
 		t.notFound = time.Time{}
+		if t.isMeta {
+			c.metaFound(now)
+		}
 	}
+	c.tellLeft(removed)
 	var homeless []*waiter
 	for _, r := range removed {
 		delete(t.probed, r)
