@@ -320,3 +320,12 @@ func serverList(servers []ServerName) string {
 	}
 	return strings.Join(names, " ")
 }
+
+// ParseServerName reads HBase's text form of a server: host,port,startcode.
+func ParseServerName(text string) (ServerName, error) {
+	s, err := meta.ParseServerName(text)
+	if err != nil {
+		return s, invalid("parse", "server "+text, err.Error())
+	}
+	return s, nil
+}

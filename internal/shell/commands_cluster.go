@@ -137,7 +137,5 @@ func runSplitOrMerge(ctx context.Context, s *Shell, a args) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ans := boolAnswer(was)
-	ans.lines = []string{"Previous " + strings.ToLower(which) + " state : " + strconv.FormatBool(was)}
-	return ans, nil
+	return boolAnswer(was), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/holdfast-hbase/holdfast/hbase"
 	"github.com/holdfast-hbase/holdfast/hbase/admin"
 )
 
@@ -84,30 +83,7 @@ func runCloneSchema(ctx context.Context, s *Shell, a args) (*answer, error) {
 			return nil, a.fail("whether to keep region boundaries must be true or false")
 		}
 	}
-	name, err := hbase.ParseTableName(to)
-	if err != nil {
-		return nil, err
-	}
-	adm := s.Client.Admin()
-	t, err := adm.Describe(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	t = t.Clone()
-	t.Name = name
-	var splits [][]byte
-	if preserve {
-		regions, err := adm.Regions(ctx, from)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range regions {
-			if len(r.Region.Start) > 0 {
-				splits = append(splits, r.Region.Start)
-			}
-		}
-	}
-	return say(nil), adm.CreateTable(ctx, t, splits...)
+	return say(nil), s.Client.Admin().CloneTableSchema(ctx, from, to, preserve)
 }
 
 func runAlterNamespace(ctx context.Context, s *Shell, a args) (*answer, error) {

@@ -3,6 +3,7 @@ package shell
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -26,7 +27,7 @@ func tableCommands() []command {
 		{"disable", "tables", "disable 't'", "Close a table.", onTable((*admin.Admin).DisableTable)},
 		{"is_enabled", "tables", "is_enabled 't'", "Say whether a table is enabled.", askTable((*admin.Admin).IsEnabled)},
 		{"is_disabled", "tables", "is_disabled 't'", "Say whether a table is disabled.", askTable((*admin.Admin).IsDisabled)},
-		{"drop", "tables", "drop 't'", "Delete a disabled table with its data.", onTable((*admin.Admin).DeleteTable)},
+		{"drop", "tables", "drop 't'", "Delete a disabled table with its data.", onTable(dropTable)},
 		{"truncate", "tables", "truncate 't'", "Empty a table: disables it, empties it, enables it. Its regions become one.", truncate(false)},
 		{"truncate_preserve", "tables", "truncate_preserve 't'", "Empty a table and keep its region boundaries.", truncate(true)},
 		{"list_namespace", "tables", "list_namespace\nlist_namespace 'app.*'", "List namespaces.", runListNamespace},
@@ -49,6 +50,15 @@ func onTable(call func(*admin.Admin, context.Context, string) error) func(contex
 		}
 		return say(nil), call(s.Client.Admin(), ctx, name)
 	}
+}
+
+// dropTable says what to do about a table that is not disabled.
+func dropTable(adm *admin.Admin, ctx context.Context, name string) error {
+	err := adm.DeleteTable(ctx, name)
+	if errors.Is(err, hbase.ErrTableNotDisabled) {
+		return fmt.Errorf("Table %s is enabled. Disable it first: %w", name, err)
+	}
+	return err
 }
 
 func askTable(call func(*admin.Admin, context.Context, string) (bool, error)) func(context.Context, *Shell, args) (*answer, error) {
@@ -309,6 +319,10 @@ func runDescribe(ctx context.Context, s *Shell, a args) (*answer, error) {
 }
 
 func runAlter(ctx context.Context, s *Shell, a args) (*answer, error) {
+	return alter(ctx, s.Client.Admin(), a)
+}
+
+func alter(ctx context.Context, adm *admin.Admin, a args) (*answer, error) {
 	name, err := a.text(0, "table")
 	if err != nil {
 		return nil, err
@@ -316,7 +330,6 @@ func runAlter(ctx context.Context, s *Shell, a args) (*answer, error) {
 	if a.len() < 2 {
 		return nil, a.fail("nothing to change is given")
 	}
-	adm := s.Client.Admin()
 	old, err := adm.Describe(ctx, name)
 	if err != nil {
 		return nil, err

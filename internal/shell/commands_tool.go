@@ -38,12 +38,12 @@ func toolCommands() []command {
 		{"merge_region", "tools", "merge_region 'ENCODED_A', 'ENCODED_B'\nmerge_region 'ENCODED_A', 'ENCODED_B', true", "Merge adjacent regions; true merges regions that are not adjacent.", runMerge},
 		{"assign", "tools", "assign 'ENCODED_REGIONNAME'", "Open a region somewhere.", onRegion((*admin.Admin).AssignRegion)},
 		{"unassign", "tools", "unassign 'ENCODED_REGIONNAME'", "Close a region; its table being enabled, the master opens it again.", onRegion((*admin.Admin).UnassignRegion)},
-		{"balancer", "tools", "balancer", "Run the balancer once.", runBalancer},
+		{"balancer", "tools", "balancer\nbalancer 'ignore_rit'\nbalancer 'dry_run'", "Run the balancer once: also while regions are in transition ('ignore_rit', in HBase 2.4 'force'), or plan only ('dry_run', HBase 2.5 and later).", runBalancer},
 		{"balance_switch", "tools", "balance_switch true", "Switch the balancer; prints what it was before.", runBalanceSwitch},
 		{"balancer_enabled", "tools", "balancer_enabled", "Say whether the balancer is on.", runBalancerEnabled},
-		{"flush", "tools", "flush 't'", "Write a table's memory to files.", onTable((*admin.Admin).Flush)},
-		{"compact", "tools", "compact 't'\ncompact 't', 'f'", "Merge some files of a table or family.", compaction((*admin.Admin).Compact)},
-		{"major_compact", "tools", "major_compact 't'\nmajor_compact 't', 'f'", "Rewrite all files of a table or family, dropping what is deleted.", compaction((*admin.Admin).MajorCompact)},
+		{"flush", "tools", "flush 't'\nflush 't', 'f'\nflush 'ENCODED_REGIONNAME'\nflush 'host,port,startcode'", "Write the memory of a table, a family, a region or a region server to files.", runFlush},
+		{"compact", "tools", "compact 't'\ncompact 't', 'f'\ncompact 'ENCODED_REGIONNAME', 'f'", "Merge some files of a table, a region or a family.", compaction(false)},
+		{"major_compact", "tools", "major_compact 't'\nmajor_compact 't', 'f'\nmajor_compact 'ENCODED_REGIONNAME', 'f'", "Rewrite all files of a table, a region or a family, dropping what is deleted.", compaction(true)},
 		{"locate_region", "tools", "locate_region 't', 'row'", "Print the region of a row and its server, read from hbase:meta.", runLocate},
 		{"list_regions", "tools", "list_regions 't'\nlist_regions 't', 'host'\nlist_regions 't', {SERVER_NAME => 'host,port', LOCALITY_THRESHOLD => 0.8}",
 			"Print a table's regions with their servers. A server's name, or the beginning of one, leaves only its regions; LOCALITY_THRESHOLD those less local than that.", runListRegions},
@@ -157,23 +157,69 @@ func onRegion(call func(*admin.Admin, context.Context, string) error) func(conte
 	}
 }
 
-func compaction(call func(*admin.Admin, context.Context, string, string) error) func(context.Context, *Shell, args) (*answer, error) {
+func compaction(major bool) func(context.Context, *Shell, args) (*answer, error) {
 	return func(ctx context.Context, s *Shell, a args) (*answer, error) {
-		if err := a.count(1, 2); err != nil {
+		if err := a.count(1, 3); err != nil {
 			return nil, err
 		}
-		table, err := a.text(0, "table")
+		name, err := a.text(0, "table or region")
 		if err != nil {
 			return nil, err
 		}
 		family := ""
-		if a.len() > 1 {
+		if a.len() > 1 && a.list[1] != nil {
 			if family, err = a.text(1, "family"); err != nil {
 				return nil, err
 			}
 		}
-		return say(nil), call(s.Client.Admin(), ctx, table, family)
+		if kind, err := a.optional(2, "type"); err != nil {
+			return nil, err
+		} else if kind == "MOB" {
+			return nil, &UnsupportedError{Reason: "compactions of type MOB: HBase has done them with the others since 2.5"}
+		} else if kind != "" && kind != "NORMAL" {
+			return nil, a.fail("the type is 'NORMAL'")
+		}
+		adm := s.Client.Admin()
+		switch {
+		case isRegionName(name):
+			err = adm.CompactRegion(ctx, name, family, major)
+		case major:
+			err = adm.MajorCompact(ctx, name, family)
+		default:
+			err = adm.Compact(ctx, name, family)
+		}
+		return say(nil), err
 	}
+}
+
+func runFlush(ctx context.Context, s *Shell, a args) (*answer, error) {
+	if err := a.count(1, 2); err != nil {
+		return nil, err
+	}
+	name, err := a.text(0, "table, region or server")
+	if err != nil {
+		return nil, err
+	}
+	family, err := a.optional(1, "family")
+	if err != nil {
+		return nil, err
+	}
+	adm := s.Client.Admin()
+	if server, e := admin.ParseServerName(name); e == nil {
+		if family != "" {
+			return nil, a.fail("a region server is flushed as a whole")
+		}
+		return say(nil), adm.FlushServer(ctx, server)
+	}
+	switch {
+	case isRegionName(name):
+		err = adm.FlushRegion(ctx, name, family)
+	case family != "":
+		err = adm.FlushFamily(ctx, name, family)
+	default:
+		err = adm.Flush(ctx, name)
+	}
+	return say(nil), err
 }
 
 // server finds a live server by host,port,startcode or host:port.
@@ -275,8 +321,30 @@ func boolAnswer(b bool) *answer {
 }
 
 func runBalancer(ctx context.Context, s *Shell, a args) (*answer, error) {
-	ran, err := s.Client.Admin().Balance(ctx)
-	return boolAnswer(ran), err
+	var o admin.BalanceOptions
+	for i := range a.list {
+		word, err := a.text(i, "option")
+		if err != nil {
+			return nil, err
+		}
+		switch word {
+		case "force", "ignore_rit":
+			o.IgnoreTransitions = true
+		case "dry_run":
+			o.DryRun = true
+		default:
+			return nil, a.fail("Invalid argument %s.", word)
+		}
+	}
+	r, err := s.Client.Admin().BalanceWith(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	ans := boolAnswer(r.Ran)
+	if o.DryRun {
+		ans = say(r, fmt.Sprintf("Planned %d moves", r.Planned))
+	}
+	return ans, nil
 }
 
 func runBalanceSwitch(ctx context.Context, s *Shell, a args) (*answer, error) {

@@ -45,7 +45,7 @@ type command struct {
 // commands lists every verb, in the order help shows them.
 func commands() []command {
 	return slices.Concat(generalCommands(), tableCommands(), schemaCommands(), dataCommands(), toolCommands(), clusterCommands(), groupCommands(), groupConfigCommands(),
-		quotaCommands(), replicationCommands(), securityCommands())
+		quotaCommands(), replicationCommands(), securityCommands(), serverCommands(), choreCommands(), logCommands(), snapshotCommands(), miscCommands())
 }
 
 // Names lists the verbs, for completion.
