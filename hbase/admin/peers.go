@@ -464,10 +464,12 @@ func (a *Admin) ListPeers(ctx context.Context, pattern string) ([]Peer, error) {
 }
 
 // PeerEnabled says whether a peer is enabled. Before HBase 2.6, which has a
-// call for it, the list of peers tells.
+// call for it, the list of peers tells. ErrPeerNotFound if there is none.
 func (a *Admin) PeerEnabled(ctx context.Context, id string) (bool, error) {
 	const op = "peer enabled"
-	if err := checkPeer(op, id); err != nil {
+	// That call answers for a peer that is not there with an exception that
+	// looks as if it were worth a retry.
+	if _, err := a.Peer(ctx, id); err != nil {
 		return false, err
 	}
 	var resp pb.GetReplicationPeerStateResponse

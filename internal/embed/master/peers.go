@@ -43,7 +43,7 @@ func (m *Master) addPeers(s *rpcserver.Service) {
 	answer(m, s, "IsReplicationPeerEnabled", func(_ context.Context, q *pb.GetReplicationPeerStateRequest) (*pb.GetReplicationPeerStateResponse, error) {
 		p := m.state().Peer(q.GetPeerId())
 		if p == nil {
-			return nil, retriable(wire.ClassIOException, "Replication Peer of %s does not exist.", q.GetPeerId())
+			return nil, retriable("org.apache.hadoop.hbase.replication.ReplicationException", "Replication Peer of %s does not exist.", q.GetPeerId())
 		}
 		return &pb.GetReplicationPeerStateResponse{IsEnabled: new(p.GetState().GetState() == pb.ReplicationState_ENABLED)}, nil
 	})
