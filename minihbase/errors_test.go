@@ -107,6 +107,7 @@ func TestErrors(t *testing.T) {
 	const second = time.Second
 	tests := []struct {
 		name     string
+		kind     string                                          // as hbase.Explain has it; not looked at if empty
 		address  func(t *testing.T, c *minihbase.Cluster) string // the cluster's own if nil
 		before   func(t *testing.T, c *minihbase.Cluster)
 		table    string // "t" if empty
@@ -119,21 +120,21 @@ func TestErrors(t *testing.T) {
 		says  []string
 	}{
 		{
-			name:     "wrong port of ZooKeeper",
+			name: "wrong port of ZooKeeper", kind: "ZooKeeper unreachable",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase://" + nobody(t) + "/hbase" },
 			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded, hbase.ErrRetriesExhausted},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "refused", "nothing listens on that port"},
 		},
 		{
-			name:     "wrong port of the RPC registry",
+			name: "wrong port of the RPC registry", kind: "registry unreachable",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase+rpc://" + nobody(t) },
 			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded, hbase.ErrRetriesExhausted},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "connection refused"},
 		},
 		{
-			name: "unknown host of ZooKeeper",
+			name: "unknown host of ZooKeeper", kind: "ZooKeeper unreachable",
 			address: func(*testing.T, *minihbase.Cluster) string {
 				return "hbase://no-such-host.invalid:2181/hbase"
 			},
@@ -142,52 +143,52 @@ func TestErrors(t *testing.T) {
 			says:     []string{`"t"`, "row-1", "no-such-host.invalid"},
 		},
 		{
-			name:     "unknown host of the RPC registry",
+			name: "unknown host of the RPC registry", kind: "registry unreachable",
 			address:  func(*testing.T, *minihbase.Cluster) string { return "hbase+rpc://no-such-host.invalid:16000" },
 			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded, hbase.ErrRetriesExhausted},
 			says:     []string{`"t"`, "row-1", "no-such-host.invalid"},
 		},
 		{
-			name:     "a web server instead of ZooKeeper",
+			name: "a web server instead of ZooKeeper", kind: "not ZooKeeper",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase://" + impostor(t, web) + "/hbase" },
 			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "not ZooKeeper"},
 		},
 		{
-			name:     "a web server instead of HBase",
+			name: "a web server instead of HBase", kind: "not HBase",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase+rpc://" + impostor(t, web) },
 			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "HTTP"},
 		},
 		{
-			name:     "sshd instead of ZooKeeper",
+			name: "sshd instead of ZooKeeper", kind: "not ZooKeeper",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase://" + impostor(t, banner) + "/hbase" },
 			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "not ZooKeeper"},
 		},
 		{
-			name:     "sshd instead of HBase",
+			name: "sshd instead of HBase", kind: "not HBase",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase+rpc://" + impostor(t, banner) },
 			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "127.0.0.1:", "SSH"},
 		},
 		{
-			name:     "silence instead of ZooKeeper",
+			name: "silence instead of ZooKeeper", kind: "ZooKeeper unreachable",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase://" + impostor(t, silent) + "/hbase" },
 			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},
 		{
-			name:     "silence instead of HBase",
+			name: "silence instead of HBase", kind: "registry unreachable",
 			address:  func(t *testing.T, _ *minihbase.Cluster) string { return "hbase+rpc://" + impostor(t, silent) },
 			deadline: 250 * time.Millisecond,
 			is:       []error{context.DeadlineExceeded},
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},
 		{
-			name: "ZooKeeper for HBase",
+			name: "ZooKeeper for HBase", kind: "registry unreachable",
 			address: func(_ *testing.T, c *minihbase.Cluster) string {
 				return "hbase+rpc://" + c.ZooKeeper()
 			},
@@ -203,13 +204,13 @@ func TestErrors(t *testing.T) {
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},
 		{
-			name:     "missing znode parent",
+			name: "missing znode parent", kind: "znode parent",
 			address:  func(_ *testing.T, c *minihbase.Cluster) string { return "hbase://" + c.ZooKeeper() + "/elsewhere" },
 			deadline: 250 * time.Millisecond,
 			says:     []string{`"t"`, "row-1", "/elsewhere", "127.0.0.1:"},
 		},
 		{
-			name: "ZooKeeper frozen",
+			name: "ZooKeeper frozen", kind: "ZooKeeper unreachable",
 			before: func(t *testing.T, c *minihbase.Cluster) {
 				zk := c.ZooKeeperServer()
 				zk.Freeze()
@@ -224,17 +225,17 @@ func TestErrors(t *testing.T) {
 			says:     []string{`"t"`, "row-1", "127.0.0.1:"},
 		},
 		{
-			name: "table not found", table: "absent", deadline: 5 * second, early: true,
+			name: "table not found", kind: "table missing", table: "absent", deadline: 5 * second, early: true,
 			is:   []error{hbase.ErrTableNotFound},
 			says: []string{`"absent"`, "row-1"},
 		},
 		{
-			name: "table disabled", table: "off", deadline: 5 * second, early: true,
+			name: "table disabled", kind: "table disabled", table: "off", deadline: 5 * second, early: true,
 			is:   []error{hbase.ErrTableNotEnabled},
 			says: []string{`"off"`, "row-1"},
 		},
 		{
-			name: "wrong family", deadline: 5 * second, early: true,
+			name: "wrong family", kind: "family missing", deadline: 5 * second, early: true,
 			op: func(ctx context.Context, tab *hbase.Table) error {
 				return tab.Put(ctx, hbase.NewPut("row-1").Set("nope", "q", nil))
 			},
@@ -246,7 +247,7 @@ func TestErrors(t *testing.T) {
 			says: []string{`"t"`, "row-1", "nope", "NoSuchColumnFamilyException"},
 		},
 		{
-			name: "wrong family of a Get", deadline: 5 * second, early: true,
+			name: "wrong family of a Get", kind: "family missing", deadline: 5 * second, early: true,
 			op: func(ctx context.Context, tab *hbase.Table) error {
 				_, err := tab.Get(ctx, hbase.NewGet("row-1").Family("nope"))
 				return err
@@ -255,7 +256,7 @@ func TestErrors(t *testing.T) {
 			says: []string{`"t"`, "row-1", "nope"},
 		},
 		{
-			name: "wrong family of a scan", deadline: 5 * second, early: true,
+			name: "wrong family of a scan", kind: "family missing", deadline: 5 * second, early: true,
 			op: func(ctx context.Context, tab *hbase.Table) error {
 				_, err := tab.Scan(ctx, hbase.NewScan().Family("nope")).Next()
 				return err
@@ -264,7 +265,7 @@ func TestErrors(t *testing.T) {
 			says: []string{`"t"`, "nope"},
 		},
 		{
-			name: "row too long", deadline: 5 * second, early: true,
+			name: "row too long", kind: "invalid request", deadline: 5 * second, early: true,
 			op: func(ctx context.Context, tab *hbase.Table) error {
 				return tab.Put(ctx, hbase.NewPut(strings.Repeat("k", 32768)).Set("f", "q", nil))
 			},
@@ -273,7 +274,7 @@ func TestErrors(t *testing.T) {
 			says: []string{"put", "kkk", "32768", "32767"},
 		},
 		{
-			name: "deadline too short",
+			name: "deadline too short", kind: "no answer in time",
 			before: func(t *testing.T, c *minihbase.Cluster) {
 				rule(t, c, minihbase.Rule{Match: minihbase.Match{Table: "t"}, Action: minihbase.DelayReply, Delay: 400 * time.Millisecond})
 			},
@@ -282,12 +283,12 @@ func TestErrors(t *testing.T) {
 			says:     []string{`"t"`, "row-1", "1 attempt on 127.0.0.1,", "calling"},
 		},
 		{
-			name: "deadline that is over", deadline: -time.Second,
+			name: "deadline that is over", kind: "no time", deadline: -time.Second,
 			is:   []error{context.DeadlineExceeded},
 			says: []string{`"t"`, "row-1", "no attempt"},
 		},
 		{
-			name: "region never opens",
+			name: "region never opens", kind: "region in transition",
 			before: func(t *testing.T, c *minihbase.Cluster) {
 				rule(t, c, minihbase.Rule{Match: minihbase.Match{Table: "t"}, Action: minihbase.Fail, Exception: minihbase.Exception{Class: "RegionOpeningException"}})
 			},
@@ -296,7 +297,7 @@ func TestErrors(t *testing.T) {
 			says:     []string{`"t"`, "row-1", "attempts on 127.0.0.1,", "waiting", "RegionOpeningException"},
 		},
 		{
-			name: "server too busy for ever",
+			name: "server too busy for ever", kind: "server overloaded",
 			before: func(t *testing.T, c *minihbase.Cluster) {
 				rule(t, c, minihbase.Rule{Match: minihbase.Match{Table: "t"}, Action: minihbase.Fail, Exception: minihbase.Exception{Class: "CallQueueTooBigException"}})
 			},
@@ -357,6 +358,9 @@ func TestErrors(t *testing.T) {
 			}
 			if tt.as != nil && !tt.as(err) {
 				t.Errorf("not of the type that is documented: %T", err)
+			}
+			if e := hbase.Explain(err); tt.kind != "" && e.Kind != tt.kind || len(e.Next) == 0 {
+				t.Errorf("explained as %q:\n%s", e.Kind, e)
 			}
 			for _, s := range tt.says {
 				if !strings.Contains(err.Error(), s) {

@@ -17,8 +17,12 @@ func attemptLimit(rpc, whole time.Duration, timeouts int) time.Duration {
 	if whole <= 0 || rpc < whole || timeouts >= 2 {
 		return rpc
 	}
-	return max(whole/4, time.Millisecond)
+	return max(whole/4, leastLimit)
 }
+
+// leastLimit is the shortest bound: an operation that has less time than it has
+// one attempt, since a server may well take so long.
+const leastLimit = 200 * time.Millisecond
 
 // stepLimit is attemptLimit for a step of a scanner, whose operation is a
 // single attempt: half, so that there is time to open a scanner anew.
@@ -26,7 +30,7 @@ func stepLimit(rpc, whole time.Duration) time.Duration {
 	if whole <= 0 || rpc < whole {
 		return rpc
 	}
-	return max(whole/2, time.Millisecond)
+	return max(whole/2, leastLimit)
 }
 
 // limit gives the bound for the operation's next attempt.

@@ -20,7 +20,8 @@ func TestAttemptLimit(t *testing.T) {
 		{time.Minute, 3 * time.Second, 2, time.Minute}, // what is left
 		{3 * time.Second, 3 * time.Second, 0, 750 * time.Millisecond},
 		{time.Minute, 0, 0, time.Minute},
-		{time.Minute, time.Millisecond, 0, time.Millisecond},
+		{time.Minute, 500 * time.Millisecond, 0, 200 * time.Millisecond},
+		{time.Minute, 30 * time.Millisecond, 0, 200 * time.Millisecond}, // that is, all of it
 	} {
 		if got := attemptLimit(test.rpc, test.whole, test.timeouts); got != test.want {
 			t.Errorf("attemptLimit(%s, %s, %d) = %s, want %s", test.rpc, test.whole, test.timeouts, got, test.want)
