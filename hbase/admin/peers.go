@@ -198,7 +198,7 @@ func (t TableCFs) canonical(op string) (TableCFs, error) {
 // String is HBase's text form, "default.t:f,g;ns.u", sorted by table.
 func (t TableCFs) String() string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(t)) {
+	for name := range t {
 		ns, qualifier, ok := strings.Cut(name, ":")
 		if !ok {
 			ns, qualifier = "default", name
@@ -209,6 +209,7 @@ func (t TableCFs) String() string {
 		}
 		parts = append(parts, part)
 	}
+	slices.Sort(parts)
 	return strings.Join(parts, ";")
 }
 

@@ -118,7 +118,7 @@ func (c *cluster) end() error {
 }
 
 func openEmbedded() (string, func() error, error) {
-	c, err := minihbase.Start(context.Background(), minihbase.Options{InMemory: true, Servers: 1, ControlPort: -1})
+	c, err := minihbase.Start(context.Background(), minihbase.Options{InMemory: true, Servers: 1, ControlPort: -1, Quotas: true})
 	if err != nil {
 		return "", nil, err
 	}

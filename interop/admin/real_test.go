@@ -17,7 +17,7 @@ func realClusters() []opener {
 }
 
 func openReal(set string) (string, func() error, error) {
-	c, err := peers.Open(set, 1, site())
+	c, err := peers.Open(set, 1, site(set))
 	if err != nil {
 		return "", nil, err
 	}
@@ -26,17 +26,17 @@ func openReal(set string) (string, func() error, error) {
 
 // properties are what the tests need of hbase-site.xml, beyond what all peers
 // have. A later one of the same name wins.
-func properties() [][2]string {
-	return [][2]string{
+func properties(set string) [][2]string {
+	return append(guarded(set), [][2]string{
 		{"hbase.regionserver.slowlog.buffer.enabled", "true"},
 		{"hbase.master.balancer.decision.buffer.enabled", "true"},
 		{"hbase.master.balancer.rejection.buffer.enabled", "true"},
-	}
+	}...)
 }
 
-func site() string {
+func site(set string) string {
 	var b strings.Builder
-	for _, p := range properties() {
+	for _, p := range properties(set) {
 		b.WriteString("<property><name>" + p[0] + "</name><value>" + p[1] + "</value></property>\n")
 	}
 	return b.String()
