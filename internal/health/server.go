@@ -85,6 +85,10 @@ func (s *Server) Owner() any { return s.owner }
 // while the epoch it captured is the server's.
 func (s *Server) Epoch() uint64 { return s.epoch.Load() }
 
+// Distrust bumps the epoch without evidence against the server: somebody has
+// said that its regions are elsewhere. Its state stays.
+func (s *Server) Distrust() { s.epoch.Add(1) }
+
 // State tells the present state without a lock.
 func (s *Server) State() State { return State(s.state.Load()) }
 

@@ -142,16 +142,21 @@ func (c *Cache) InvalidateTable(table meta.TableName) {
 	c.settled(t, nil, removed)
 }
 
-// InvalidateServer makes every route to the server invalid, for tools and
-// tests: hard evidence does the same by bumping the server's epoch.
-func (c *Cache) InvalidateServer(s *health.Server) {
+// InvalidateServer makes every route to the server invalid, and gives their
+// number: each is read again before it is used. Nothing has been disproved, so
+// what meta says then counts.
+func (c *Cache) InvalidateServer(s *health.Server) (n int) {
 	for _, t := range *c.tables.Load() {
 		for _, ch := range t.root.Load().chunks {
 			for _, r := range ch.routes {
-				if r.server == s {
-					r.reject()
+				if r.server == s && r.Valid() {
+					n++
 				}
 			}
 		}
 	}
+	if n > 0 {
+		s.Distrust()
+	}
+	return n
 }

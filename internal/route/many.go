@@ -185,7 +185,7 @@ const pageSize = 1000
 // *LocateError.
 func (c *Cache) Regions(ctx context.Context, table meta.TableName, start, stop []byte) ([]*Route, error) {
 	var all []*Route
-	err := c.readAll(ctx, table, start, stop, demand, func(r []*Route) { all = append(all, r...) })
+	err := c.readAll(ctx, table, start, stop, demand, func(r []*Route) bool { all = append(all, r...); return true })
 	if err != nil {
 		return nil, err
 	}
@@ -195,11 +195,12 @@ func (c *Cache) Regions(ctx context.Context, table meta.TableName, start, stop [
 // Warm reads the routes of [start, stop) in large pages, behind everybody
 // else. What was read before an error stays. The error is a *LocateError.
 func (c *Cache) Warm(ctx context.Context, table meta.TableName, start, stop []byte) error {
-	return c.readAll(ctx, table, start, stop, background, func([]*Route) {})
+	return c.readAll(ctx, table, start, stop, background, func([]*Route) bool { return true })
 }
 
-// readAll reads and publishes pages until the range is covered.
-func (c *Cache) readAll(ctx context.Context, name meta.TableName, start, stop []byte, k class, emit func([]*Route)) error {
+// readAll reads and publishes pages until the range is covered, or emit says
+// that it is enough.
+func (c *Cache) readAll(ctx context.Context, name meta.TableName, start, stop []byte, k class, emit func([]*Route) bool) error {
 	began := time.Now()
 	c.mu.Lock()
 	t := c.tableFor(name)
@@ -250,7 +251,9 @@ func (c *Cache) readAll(ctx context.Context, name meta.TableName, start, stop []
 			waits++
 			continue
 		}
-		emit(routes)
+		if !emit(routes) {
+			return nil
+		}
 		first = false
 		last := routes[len(routes)-1]
 		next = last.endKey()

@@ -167,7 +167,7 @@ func (c *Cache) sweepStorm(su *suspicion) {
 		changed := make([]int, len(groups))
 		asked := make([]int, len(groups))
 		if len(batch) > 0 {
-			if c.reread(batch) != nil {
+			if c.reread(c.ctx, batch) != nil {
 				break
 			}
 			for i, r := range batch {
@@ -244,8 +244,8 @@ func (c *Cache) suspects(su *suspicion) (groups [][]*Route) {
 func (r *Route) current() bool { return r.table.root.Load().floor(r.startKey()) == r }
 
 // reread reads the rows of routes again, behind everybody else.
-func (c *Cache) reread(routes []*Route) error {
-	if err := c.acquire(c.ctx, background); err != nil {
+func (c *Cache) reread(ctx context.Context, routes []*Route) error {
+	if err := c.acquire(ctx, background); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -256,9 +256,11 @@ func (c *Cache) reread(routes []*Route) error {
 		batch[i] = &repair{table: r.table, route: r, since: began, opened: began}
 		rows[i] = r.Name()
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.ReadTimeout)
+	rctx, cancel := context.WithTimeout(ctx, c.cfg.ReadTimeout)
+	stop := context.AfterFunc(c.ctx, cancel)
 	c.stats.gets.Add(1)
-	locs, err := c.cfg.Source.GetMeta(ctx, rows)
+	locs, err := c.cfg.Source.GetMeta(rctx, rows)
+	stop()
 	cancel()
 	if err == nil && len(locs) != len(rows) {
 		err = errHole
