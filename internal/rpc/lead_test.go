@@ -303,6 +303,10 @@ func TestInterruptSparesTheOthers(t *testing.T) {
 	for c.InFlight() < 6 {
 		time.Sleep(time.Millisecond)
 	}
+	c.Interrupt(nil) // no reason, no interrupt
+	if n := c.InFlight(); n != 6 {
+		t.Errorf("%d in flight after nothing", n)
+	}
 	c.Interrupt(why)
 	if n := c.InFlight(); n != 3 {
 		t.Errorf("%d in flight after the interrupt", n)

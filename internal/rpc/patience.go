@@ -7,8 +7,12 @@ import (
 )
 
 // Interrupt ends the calls in flight that have Yield set, with err, and leaves
-// the others and the connection alone. Their late answers are dropped.
+// the others and the connection alone. Their late answers are dropped. Without
+// an error there is no reason to: a call without one would count as answered.
 func (c *Conn) Interrupt(err error) {
+	if err == nil {
+		return
+	}
 	for _, p := range c.calls.takeYielding() {
 		p.err, p.sent = err, !c.w.withdraw(p)
 		p.done <- struct{}{}

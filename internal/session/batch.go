@@ -210,7 +210,7 @@ func (b *batch) ready() []int {
 	now := time.Now()
 	is := func(i int) bool {
 		s := &b.state[i]
-		return s.done || !now.Before(s.notBefore) || s.class == retry.ServerDown && s.srv != nil && s.srv.Usable()
+		return s.done || !now.Before(s.notBefore) || s.class == retry.ServerDown && s.srv != nil && (s.srv.Usable() || !s.route.Valid())
 	}
 	n := 0
 	for _, i := range b.queue {
@@ -247,7 +247,7 @@ func (b *batch) rest() {
 	}
 	var up <-chan struct{}
 	if first.class == retry.ServerDown && first.srv != nil {
-		up = first.srv.Up()
+		up = peerOf(first.srv).news()
 	}
 	began := time.Now()
 	d := first.notBefore.Sub(began)
@@ -645,8 +645,8 @@ func (b *batch) settle() {
 			continue
 		}
 		s.class, s.notBefore = r.d.Wait, now.Add(p.wait)
-		if s.class == retry.ServerDown && p.wait > scoutEvery {
-			s.notBefore = now.Add(scoutEvery)
+		if s.class == retry.ServerDown {
+			s.notBefore = now.Add(min(p.wait, peerOf(s.srv).untilScout()))
 		}
 		b.queue = append(b.queue, r.item)
 	}

@@ -97,6 +97,7 @@ func Open(ctx context.Context, cfg Config) (*Core, error) {
 			return server, err
 		},
 		Why:           c.registryTrouble,
+		Left:          func(s *health.Server) { peerOf(s).left() },
 		WatchInterval: c.cfg.MetaWatch,
 		MetaReplicas:  c.metaReplicas(),
 	})
@@ -149,6 +150,9 @@ func openRegistry(addr *registry.Address, cfg *Config) (registry.Registry, error
 
 // serverChanged spreads the news about a server's state.
 func (c *Core) serverChanged(s *health.Server, from, to health.State, cause error) {
+	if to == health.Healthy || to == health.Dead {
+		defer peerOf(s).tellNews()
+	}
 	if c.hooks != nil {
 		c.hooks.serverChanged(ServerEvent{Server: s.Name(), From: from, To: to, Cause: cause, At: time.Now()})
 		if to == health.Dead || to == health.Down && !silence(cause) {
@@ -160,11 +164,11 @@ func (c *Core) serverChanged(s *health.Server, from, to health.State, cause erro
 		// Those who may repeat their request need not wait for the answer of a
 		// silent server: they look for the region elsewhere, or wait until it
 		// goes on.
-		peerOf(s).interrupt(s.Err())
+		peerOf(s).interrupt(downError(s, to, cause))
 		c.routes.ServerDown(s)
 	case health.Dead:
 		peerOf(s).forgetScouts()
-		peerOf(s).interrupt(s.Err())
+		peerOf(s).interrupt(downError(s, to, cause))
 		c.routes.ServerDown(s)
 		// Closing waits for the connections' goroutines, and this one may hold
 		// up others; what was in flight gets its error from the close.
@@ -175,6 +179,15 @@ func (c *Core) serverChanged(s *health.Server, from, to health.State, cause erro
 			c.routes.ServerUp(s)
 		}
 	}
+}
+
+// downError is what calls in flight are given up with. The server may have come
+// back in the meantime, but they are given up, and that needs a reason.
+func downError(s *health.Server, state health.State, cause error) error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	return &health.DownError{Server: s.Name(), Since: time.Now(), Cause: cause, Dead: state == health.Dead}
 }
 
 // rpcConfig describes a connection.

@@ -297,7 +297,11 @@ func (o *op) next(err error) error {
 		if err = o.wait(o.srv); err != nil {
 			return o.next(err)
 		}
-		err = o.pause(d.Wait, d.Hint, o.srv.Up())
+		news := peerOf(o.srv).news()
+		if o.route != nil && !o.route.Valid() {
+			return nil
+		}
+		err = o.pause(d.Wait, d.Hint, news)
 	default:
 		err = o.pause(d.Wait, d.Hint, nil)
 	}
@@ -312,6 +316,9 @@ func (o *op) next(err error) error {
 // notice. Half of it doubles the reads, double is felt when a server dies
 // without a word.
 const scoutEvery = 500 * time.Millisecond
+
+// scoutSoon is the same once a region has turned out to be elsewhere.
+const scoutSoon = 50 * time.Millisecond
 
 // judge classifies a failure, applies the evidence and enters it in the
 // ledger.
@@ -384,7 +391,7 @@ func (o *op) pause(c retry.Class, hint time.Duration, ready <-chan struct{}) err
 		return nil
 	}
 	if ready != nil {
-		wait = min(wait, scoutEvery)
+		wait = min(wait, peerOf(o.srv).untilScout())
 	}
 	began := time.Now()
 	err := o.budget.WaitFor(o.waiting(), c, wait, ready)

@@ -41,7 +41,11 @@ type peer struct {
 	// scouted are the routes whose callers have waited for the silent server
 	// since hbase:meta was last asked about them.
 	scouted   map[*route.Route]bool
-	scoutedAt time.Time
+	scoutNext time.Time
+
+	// told is closed when those who wait for the server have reason to look
+	// again; nil while nobody waits.
+	told chan struct{}
 
 	waiting atomic.Int64 // callers who wait for the server to answer again
 
@@ -234,11 +238,11 @@ func (c *Core) scout(s *health.Server, r *route.Route) {
 		p.scouted = make(map[*route.Route]bool)
 	}
 	p.scouted[r] = true
-	if now.Sub(p.scoutedAt) < scoutEvery {
+	if now.Before(p.scoutNext) {
 		p.mu.Unlock()
 		return
 	}
-	p.scoutedAt = now
+	p.scoutNext = now.Add(scoutEvery)
 	var routes []*route.Route
 	for r := range p.scouted {
 		if r.Valid() {
@@ -248,6 +252,50 @@ func (c *Core) scout(s *health.Server, r *route.Route) {
 	clear(p.scouted) // who still waits comes again
 	p.mu.Unlock()
 	c.routes.RecheckAll(routes)
+}
+
+// news gives a channel that is closed when the server is no longer down, or when
+// one of its regions turns out to be elsewhere.
+func (p *peer) news() <-chan struct{} {
+	up := p.srv.Up()
+	p.mu.Lock()
+	if p.told == nil {
+		p.told = make(chan struct{})
+	}
+	told := p.told
+	p.mu.Unlock()
+	if p.srv.Usable() || p.srv.State() == health.Dead {
+		return up // closed by now; told may have been closed before it was made
+	}
+	return told
+}
+
+// untilScout is how long it is until hbase:meta is asked again about the
+// server's regions, by the first who waits for one then.
+func (p *peer) untilScout() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return min(max(time.Until(p.scoutNext), time.Millisecond), scoutEvery)
+}
+
+// left hears that a region of a server that does not answer is elsewhere: others
+// may be as well.
+func (p *peer) left() {
+	p.mu.Lock()
+	if soon := time.Now().Add(scoutSoon); soon.Before(p.scoutNext) {
+		p.scoutNext = soon
+	}
+	p.mu.Unlock()
+	p.tellNews()
+}
+
+func (p *peer) tellNews() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.told != nil {
+		close(p.told)
+		p.told = nil
+	}
 }
 
 // forgetScouts frees what only a silent server needs.

@@ -58,7 +58,8 @@ func (c *conn) look(began time.Time) {
 // server has owed an answer.
 type owing struct {
 	since time.Time
-	idle  int // looks without anything owed
+	heard time.Time
+	idle  int // looks without anything owed or heard
 	// spared counts the pings answered since then: it is a slow call, not a
 	// silent server.
 	spared int
@@ -68,6 +69,9 @@ type owing struct {
 // samples instead of being told, so that calls pay nothing for it.
 func (o *owing) look(c *conn, now time.Time) (quiet time.Duration) {
 	heard := c.LastHeard()
+	if o.idle++; !heard.Equal(o.heard) {
+		o.heard, o.idle = heard, 0
+	}
 	given := time.Time{}
 	if at := c.owed.Load(); at != 0 {
 		if given = c.since.Add(time.Duration(at)); heard.After(given) {
@@ -80,7 +84,6 @@ func (o *owing) look(c *conn, now time.Time) (quiet time.Duration) {
 		o.since = given
 	case given.IsZero() && c.InFlight() == 0:
 		o.since, o.spared = time.Time{}, 0
-		o.idle++
 		return 0
 	case o.since.IsZero():
 		o.since = now
