@@ -546,7 +546,8 @@ func TestOneCallersLeavingHarmsNobody(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := c.metaReads(); n != 1 {
+		// One, and its repetition after half a second.
+		if n := c.metaReads(); n > 2 {
 			t.Errorf("%d meta reads", n)
 		}
 	})

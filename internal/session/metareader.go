@@ -31,7 +31,7 @@ func (m metaReader) call(ctx context.Context, replica *route.Replica, call *Regi
 		}
 	}
 	call.Table, call.Priority, call.Op, call.internal = meta.MetaTable, systemPriority, "read meta", true
-	a, err := m.core.CallReplica(ctx, r, replica, call)
+	a, err := m.core.readMeta(ctx, r, replica, call)
 	if err != nil {
 		if attempt, ok := errors.AsType[*AttemptError](err); ok {
 			err = attempt.Err

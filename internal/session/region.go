@@ -63,7 +63,7 @@ func (c *Core) CallReplica(ctx context.Context, r *route.Route, replica *route.R
 // connection, or on a replica.
 func (c *Core) attempt(ctx context.Context, r *route.Route, replica *route.Replica, spare bool, call *RegionCall) (_ Answer, _ retry.Decision, err error) {
 	var o op
-	o.internal, o.single, o.nested = call.internal, true, call.watched
+	o.internal, o.single, o.nested = call.internal, true, call.watched && !call.internal
 	o.start(c, ctx, call.config())
 	defer func() { o.end(err) }()
 	if replica != nil {

@@ -381,13 +381,7 @@ func (s *spread) render(region []byte, attempt int) (wire.Marshaler, []byte) {
 	if s.over {
 		return rendered{err: errOver}, nil
 	}
-	m, block := s.call.Param(region, attempt)
-	b := make([]byte, m.SizeVT())
-	n, err := m.MarshalToSizedBufferVT(b)
-	if err != nil {
-		return rendered{err: err}, nil
-	}
-	return rendered{b: b[len(b)-n:]}, block
+	return renderCall(s.call, region, attempt)
 }
 
 // rendered is a message that has been encoded already.
