@@ -22,6 +22,7 @@ func (m *Master) Services() []*rpcserver.Service {
 	m.addSwitches(s)
 	m.addQuotas(s)
 	m.addPeers(s)
+	m.addSecurity(s)
 	m.addRest(s)
 	a := rpcserver.NewService("AdminService")
 	answer(m, a, "UpdateConfiguration", func(context.Context, *pb.UpdateConfigurationRequest) (*pb.UpdateConfigurationResponse, error) {
