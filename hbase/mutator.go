@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -103,10 +104,13 @@ type Mutator struct {
 	closed bool
 	done   chan struct{} // closed when Close has finished
 
-	rows  map[string]*buffered // the last mutation of a row that has no outcome yet
-	ready fifo                 // those without one before them of the same row
-	slab  []buffered           // made, not taken yet
-	seq   uint64               // of the last mutation taken
+	// rows has the last mutation of a row that has no outcome yet, by the row's
+	// hash: two rows that share one wait for each other, which does no harm.
+	rows  map[uint64]*buffered
+	seed  maphash.Seed
+	ready fifo       // those without one before them of the same row
+	slab  []buffered // made, not taken yet
+	seq   uint64     // of the last mutation taken
 	// forced: whatever was taken up to it is to be sent as soon as possible;
 	// urgent counts those of them that are still in the buffer.
 	forced uint64
@@ -139,6 +143,7 @@ type buffered struct {
 	op   RowAction
 	size int
 	seq  uint64
+	row  uint64    // its hash
 	next *buffered // in a fifo
 	then *buffered // the next mutation of the row
 }
@@ -185,7 +190,7 @@ func (t *Table) Mutator(o MutatorOptions) (*Mutator, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	m := &Mutator{t: t, o: o, rows: map[string]*buffered{}, done: make(chan struct{})}
+	m := &Mutator{t: t, o: o, rows: map[uint64]*buffered{}, seed: maphash.MakeSeed(), done: make(chan struct{})}
 	//holdfast:allow context batches outlive the Add that filled them; Close ends them
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m, nil
@@ -268,7 +273,7 @@ func (m *Mutator) Add(ctx context.Context, a RowAction) error {
 		m.mu.Unlock()
 		return err
 	}
-	m.take(a, size)
+	m.take(a, size, maphash.Bytes(m.seed, a.RowKey()))
 	m.dispatch()
 	m.mu.Unlock()
 	return nil
@@ -325,19 +330,18 @@ func (m *Mutator) wake() {
 }
 
 // take puts a mutation into the buffer.
-func (m *Mutator) take(op RowAction, size int) {
+func (m *Mutator) take(op RowAction, size int, row uint64) {
 	if len(m.slab) == 0 {
 		m.slab = make([]buffered, 64)
 	}
 	b := &m.slab[0]
 	m.slab = m.slab[1:]
 	m.seq++
-	b.op, b.size, b.seq = op, size, m.seq
+	b.op, b.size, b.row, b.seq = op, size, row, m.seq
 	m.count++
 	m.open++
 	m.bytes += b.size
 	m.stats.Added++
-	row := string(b.op.RowKey())
 	if last := m.rows[row]; last != nil {
 		last.then = b
 	} else {
@@ -449,7 +453,7 @@ func (m *Mutator) settled(b *buffered) {
 	if b.then != nil {
 		m.ready.push(b.then)
 	} else {
-		delete(m.rows, string(b.op.RowKey()))
+		delete(m.rows, b.row)
 	}
 	b.op, b.then = nil, nil // its neighbours in memory may stay for long
 	kept := m.flushes[:0]
