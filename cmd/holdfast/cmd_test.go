@@ -48,6 +48,8 @@ func TestExitCodes(t *testing.T) {
 		{"ctl --control 127.0.0.1:1 status", exitNo},
 		{"shell hbase://127.0.0.1:1/hbase?operation-timeout=200ms -n -e list", exitNo},
 		{"shell nonsense://x -e list", exitNo},
+		{"shell nofile.txt", exitUsage},
+		{"shell hbase://127.0.0.1:1 nofile", exitUsage},
 		{"shell hbase://127.0.0.1:1 -e list", exitNo},
 		{"route explain hbase://127.0.0.1:1 t r", exitNo},
 		{"demo --address hbase://127.0.0.1:1", exitNo},
@@ -69,6 +71,7 @@ func TestNearMisses(t *testing.T) {
 		{"ctl rule ad", "did you mean `holdfast ctl rule add`?"},
 		{"nonsense", "`holdfast --help` lists them"},
 		{"ctl --control 127.0.0.1:1 status", "`holdfast up` starts a cluster"},
+		{"shell nofile.txt", "no file nofile.txt"},
 		{"shell hbase://127.0.0.1:1 -e list", "nothing runs at hbase://127.0.0.1:1/hbase"},
 	} {
 		root := newRoot()

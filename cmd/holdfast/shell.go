@@ -36,7 +36,10 @@ if a person is watching, else from -e, a file, or standard input.
   echo "list" | holdfast shell -n -o json`,
 		Args: argsBetween(0, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			arg, file := shellArgs(args)
+			arg, file, err := shellArgs(args)
+			if err != nil {
+				return err
+			}
 			addr, err := address(arg)
 			if err != nil {
 				return err
@@ -100,17 +103,35 @@ func (r *brokenReader) Read(p []byte) (int, error) {
 }
 
 // shellArgs tells an address from a script: a script is an existing file that
-// is not an hbase-site.xml.
-func shellArgs(args []string) (addr, file string) {
+// is not an hbase-site.xml. What is neither, but written like a file, is one
+// that is missing.
+func shellArgs(args []string) (addr, file string, err error) {
 	for _, a := range args {
-		info, err := os.Stat(a)
-		if err == nil && info.Mode().IsRegular() && filepath.Ext(a) != ".xml" {
+		info, statErr := os.Stat(a)
+		switch {
+		case statErr == nil && info.Mode().IsRegular() && filepath.Ext(a) != ".xml":
+			if file != "" {
+				return "", "", usage("two scripts: %s and %s; one is run", file, a)
+			}
 			file = a
-			continue
+		case errors.Is(statErr, os.ErrNotExist) && !strings.Contains(a, "://") && (addr != "" || scriptLike(a)):
+			return "", "", usage("no file %s; an address is written hbase://HOST:PORT/hbase", a)
+		case addr != "":
+			return "", "", usage("two addresses: %s and %s", addr, a)
+		default:
+			addr = a
 		}
-		addr = a
 	}
-	return addr, file
+	return addr, file, nil
+}
+
+// scriptLike says whether a word looks like the name of a script.
+func scriptLike(name string) bool {
+	switch filepath.Ext(name) {
+	case ".txt", ".rb", ".hbase", ".hb", ".sh", ".cmd":
+		return true
+	}
+	return strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../")
 }
 
 // prompt is the conversation with a person.
@@ -118,13 +139,11 @@ func prompt(ctx context.Context, s *shell.Shell, addr string) error {
 	line := liner.NewLiner()
 	defer line.Close()
 	line.SetCtrlCAborts(true)
-	line.SetCompleter(func(typed string) (found []string) {
-		for _, n := range shell.Names() {
-			if strings.HasPrefix(n, typed) {
-				found = append(found, n+" ")
-			}
-		}
-		return found
+	line.SetWordCompleter(func(typed string, pos int) (string, []string, string) {
+		// The position counts characters.
+		before := []rune(typed)
+		at := len(string(before[:min(max(pos, 0), len(before))]))
+		return s.Complete(ctx, typed, at)
 	})
 	history := historyFile()
 	if f, err := os.Open(history); err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-hbase/holdfast/hbase/admin"
 )
@@ -120,18 +121,34 @@ func runProcedures(ctx context.Context, s *Shell, a args) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ans := &answer{head: []string{"PID", "Name", "State", "Submitted", "Last_Update", "Parameters"}, counted: len(list), data: list}
+	rows, data := [][]string{}, []procedureJSON{}
 	for _, p := range list {
 		var parts []string
 		for _, m := range p.Parameters {
 			parts = append(parts, strings.TrimPrefix(m.Type, "hbase.pb."))
 		}
+		j := procedureJSON{ID: p.ID, Parent: p.Parent, Name: p.Class, State: p.State.String(), Owner: p.Owner, Submitted: p.Submitted.UTC(), Updated: p.Updated.UTC(), Parameters: parts}
 		if p.Err != nil {
-			parts = append(parts, p.Err.Error())
+			j.Error = p.Err.Error()
+			parts = append(parts, j.Error)
 		}
-		ans.rows = append(ans.rows, []string{strconv.FormatUint(p.ID, 10), p.Class, p.State.String(), clock(p.Submitted), clock(p.Updated), strings.Join(parts, ", ")})
+		data = append(data, j)
+		rows = append(rows, []string{strconv.FormatUint(p.ID, 10), p.Class, p.State.String(), clock(p.Submitted), clock(p.Updated), "[" + strings.Join(parts, ", ") + "]"})
 	}
-	return ans, nil
+	return rowsAnswer(data, []string{"PID", "Name", "State", "Submitted", "Last_Update", "Parameters"}, rows), nil
+}
+
+// procedureJSON is a procedure as -o json prints it.
+type procedureJSON struct {
+	ID         uint64    `json:"id"`
+	Parent     uint64    `json:"parent,omitempty"`
+	Name       string    `json:"name"`
+	State      string    `json:"state"`
+	Owner      string    `json:"owner,omitempty"`
+	Submitted  time.Time `json:"submitted"`
+	Updated    time.Time `json:"updated"`
+	Parameters []string  `json:"parameters,omitempty"`
+	Error      string    `json:"error,omitempty"`
 }
 
 func runLocks(ctx context.Context, s *Shell, a args) (*answer, error) {

@@ -240,20 +240,17 @@ func runCompactionSwitch(ctx context.Context, s *Shell, a args) (*answer, error)
 	if err != nil {
 		return nil, err
 	}
-	return perServer([]string{"SERVER", "PREV_STATE"}, was), nil
+	return perServer([]string{"['SERVER'", "'PREV_STATE']"}, was), nil
 }
 
 // perServer prints a yes or no of each server.
 func perServer(head []string, m map[hbase.ServerName]bool) *answer {
-	ans := &answer{head: head, counted: len(m)}
-	data := map[string]bool{}
-	for sv, yes := range m {
-		data[sv.String()] = yes
-		ans.rows = append(ans.rows, []string{sv.String(), strconv.FormatBool(yes)})
+	data, rows := map[string]bool{}, [][]string{}
+	for _, sv := range sortedBy(m, hbase.ServerName.String) {
+		data[sv.String()] = m[sv]
+		rows = append(rows, []string{sv.String(), strconv.FormatBool(m[sv])})
 	}
-	slices.SortFunc(ans.rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
-	ans.data = data
-	return ans
+	return rowsAnswer(data, head, rows)
 }
 
 func runClearQueues(ctx context.Context, s *Shell, a args) (*answer, error) {
@@ -365,8 +362,7 @@ func runProcessList(ctx context.Context, s *Shell, a args) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ans := &answer{head: []string{"Host", "Start Time", "State", "Description", "Status"}}
-	data := []map[string]string{}
+	data, rows := []map[string]string{}, [][]string{}
 	for _, sv := range st.Live {
 		if len(only) > 0 && !slices.Contains(only, sv.Server) {
 			continue
@@ -376,14 +372,14 @@ func runProcessList(ctx context.Context, s *Shell, a args) (*answer, error) {
 				continue
 			}
 			row := []string{sv.Server.Address(), clock(task.Started), task.State, task.Description, task.Status}
-			ans.rows = append(ans.rows, row)
+			rows = append(rows, row)
 			data = append(data, map[string]string{"server": sv.Server.String(), "started": row[1], "state": row[2], "description": row[3], "status": row[4]})
 		}
 	}
-	ans.lines, ans.data = []string{fmt.Sprintf("%d tasks", len(data))}, data
-	ans.counted = len(data)
-	if len(data) == 0 {
-		ans.head = nil
+	if len(rows) == 0 {
+		return say(data, "No tasks"), nil
 	}
+	ans := rowsAnswer(data, []string{"Host", "Start Time", "State", "Description", "Status"}, rows)
+	ans.lines = append([]string{fmt.Sprintf("%d tasks as of: %s", len(rows), clock(s.now()))}, ans.lines...)
 	return ans, nil
 }

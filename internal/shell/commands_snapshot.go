@@ -16,7 +16,6 @@ func snapshotCommands() []command {
 			"Take a snapshot of a table. SKIP_FLUSH leaves out what is in memory only; TTL is how many seconds it is kept; MAX_FILESIZE is that of tables cloned from it.", runSnapshot},
 		{"list_snapshots", "snapshots", "list_snapshots\nlist_snapshots 'nightly.*'", "Print the snapshots, or those whose whole name matches an expression.", runListSnapshots},
 		{"list_table_snapshots", "snapshots", "list_table_snapshots 't'\nlist_table_snapshots 'user.*', 'nightly.*'", "Print the snapshots of tables whose whole name matches an expression, and which match another one themselves.", runListTableSnapshots},
-		{"list_snapshot_sizes", "snapshots", "list_snapshot_sizes", "Not supported: HBase keeps these sizes in hbase:quota.", unsupported("list_snapshot_sizes: HBase has no call for it; with quotas on, scan 'hbase:quota' holds the sizes")},
 		{"clone_snapshot", "snapshots", "clone_snapshot 's', 't'\nclone_snapshot 's', 't', {RESTORE_ACL => true}\nclone_snapshot 's', 't', {CLONE_SFT => 'FILE'}",
 			"Make a new table from a snapshot. RESTORE_ACL gives it the permissions kept there, CLONE_SFT another store file tracker.", runCloneSnapshot},
 		{"restore_snapshot", "snapshots", "restore_snapshot 's'\nrestore_snapshot 's', {RESTORE_ACL => true}", "Set a disabled table back to a snapshot. A snapshot of what it is now is taken first, and used if that fails.", runRestoreSnapshot},
@@ -77,14 +76,14 @@ type snapshotJSON struct {
 }
 
 func snapshotAnswer(list []admin.Snapshot) *answer {
-	ans := &answer{head: []string{"SNAPSHOT", "TABLE + CREATION TIME"}, counted: len(list)}
-	names, data := []string{}, []snapshotJSON{}
+	names, data, rows := []string{}, []snapshotJSON{}, [][]string{}
 	for _, s := range list {
 		names = append(names, s.Name)
-		ans.rows = append(ans.rows, []string{s.Name, fmt.Sprintf("%s (%s)", s.Table, clock(s.Created))})
+		rows = append(rows, []string{s.Name, fmt.Sprintf("%s (%s)", s.Table, clock(s.Created))})
 		data = append(data, snapshotJSON{s.Name, s.Table.String(), s.Created.UTC(), s.Type.String(), int64(s.TTL / time.Second), s.MaxFileSize, s.Owner})
 	}
-	ans.value, ans.data = rubyStrings(names), data
+	ans := rowsAnswer(data, []string{"SNAPSHOT", "TABLE + CREATION TIME"}, rows)
+	ans.value = rubyStrings(names)
 	return ans
 }
 
@@ -237,9 +236,9 @@ func runDeleteSnapshots(byTable bool) func(context.Context, *Shell, args) (*answ
 		ans.counted, ans.value = -1, ""
 		switch {
 		case len(list) == 0:
-			ans.after = []string{"No snapshots matched " + what}
+			ans.lines = append(ans.lines, "No snapshots matched "+what)
 		case !confirmed:
-			ans.after = []string{fmt.Sprintf("%d snapshots match. None is deleted yet: add {CONFIRM => true}", len(list))}
+			ans.lines = append(ans.lines, fmt.Sprintf("%d snapshots match. None is deleted yet: add {CONFIRM => true}", len(list)))
 		default:
 			gone, err := adm.DeleteSnapshots(ctx, table, name)
 			if err != nil {
@@ -247,7 +246,7 @@ func runDeleteSnapshots(byTable bool) func(context.Context, *Shell, args) (*answ
 			}
 			ans = snapshotAnswer(gone)
 			ans.counted, ans.value = -1, ""
-			ans.after = []string{fmt.Sprintf("%d snapshots successfully deleted.", len(gone))}
+			ans.lines = append(ans.lines, fmt.Sprintf("%d snapshots successfully deleted.", len(gone)))
 		}
 		return ans, nil
 	}

@@ -15,8 +15,6 @@ type answer struct {
 	// head and rows make a table of two or more columns.
 	head []string
 	rows [][]string
-	// after are printed below the table.
-	after []string
 	// counted is printed as "N row(s)" unless negative.
 	counted int
 	// value is printed as Ruby prints what a command returns: => value.
@@ -64,10 +62,6 @@ func (a *answer) print(w io.Writer, took time.Duration) error {
 		for _, r := range a.rows {
 			write(r, " ")
 		}
-	}
-	for _, l := range a.after {
-		b.WriteString(l)
-		b.WriteByte('\n')
 	}
 	if a.counted >= 0 {
 		fmt.Fprintf(&b, "%d row(s)\n", a.counted)

@@ -27,6 +27,9 @@ type Shell struct {
 
 	// tables are the tables that were given a name: t = get_table 't'.
 	tables map[string]string
+	// known are the tables that Tab offers, as they were at knownAt.
+	known   []string
+	knownAt time.Time
 }
 
 // ErrExit is what Run returns for exit and quit.
@@ -81,11 +84,7 @@ func (s *Shell) Run(ctx context.Context, line string) error {
 	if i < 0 {
 		return &UnknownCommandError{Name: cmd.Name, Near: nearest(cmd.Name)}
 	}
-	now := s.Now
-	if now == nil {
-		now = time.Now
-	}
-	begin := now()
+	begin := s.now()
 	c := commands()[i]
 	ans, err := c.run(ctx, s, args{command: &c, list: cmd.Args})
 	if err != nil {
@@ -104,9 +103,16 @@ func (s *Shell) Run(ctx context.Context, line string) error {
 	}
 	var took time.Duration = -1
 	if !s.Quiet {
-		took = now().Sub(begin)
+		took = s.now().Sub(begin)
 	}
 	return ans.print(s.Out, took)
+}
+
+func (s *Shell) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
 }
 
 // Script runs the lines of r. With stop set, the first error ends it and is
