@@ -28,18 +28,19 @@ func checkRow(op string, row []byte) error {
 // checkFamily applies HBase's rules for names of families to a family that is
 // used; an existing table can have no other.
 func checkFamily(op string, family []byte) error {
-	object := `family "` + cells.QuoteShort(family, 64) + `"`
+	// Quoted only for an error: this is asked for every cell that is written.
+	object := func() string { return `family "` + cells.QuoteShort(family, 64) + `"` }
 	switch {
 	case len(family) == 0:
 		return invalid(op, "family", "is empty")
 	case len(family) > cells.MaxFamilyLength:
-		return invalid(op, object, fmt.Sprintf("is longer than %d bytes", cells.MaxFamilyLength))
+		return invalid(op, object(), fmt.Sprintf("is longer than %d bytes", cells.MaxFamilyLength))
 	case family[0] == '.':
-		return invalid(op, object, "starts with a dot")
+		return invalid(op, object(), "starts with a dot")
 	}
 	for _, b := range family {
 		if b < ' ' || b == 0x7F || b == ':' || b == '/' || b == '\\' {
-			return invalid(op, object, fmt.Sprintf("holds %q; control characters, : / and \\ are not allowed", rune(b)))
+			return invalid(op, object(), fmt.Sprintf("holds %q; control characters, : / and \\ are not allowed", rune(b)))
 		}
 	}
 	return nil
