@@ -74,6 +74,8 @@ type Attempt struct {
 	// several regions; Regions counts them.
 	Region  string
 	Regions int
+	// Replica is the number of the region's replica, 0 for the primary.
+	Replica int
 	Server  meta.ServerName
 	// Number counts from 1; of a batch, it is that of the first entry in the
 	// request.

@@ -429,7 +429,7 @@ func (o *op) describe(began time.Time, timeout time.Duration) Attempt {
 	}
 	switch {
 	case o.replica != nil:
-		a.Region, a.Regions = o.replica.Encoded(), 1
+		a.Region, a.Regions, a.Replica = o.replica.Encoded(), 1, o.replica.ID
 	case o.route != nil:
 		a.Region, a.Regions = o.route.Encoded(), 1
 	}
