@@ -224,7 +224,7 @@ func (b *Budget) Failed(err error, d Decision) {
 	b.ncauses++
 	b.maybeApplied = b.maybeApplied || d.MaybeApplied
 	b.free = d.Free
-	if takesToken(d) {
+	if d.Costly() {
 		b.cfg.Tokens.Failed()
 		if d.Rule != ruleLocate {
 			b.target.Failed()
@@ -243,8 +243,8 @@ func (b *Budget) LastCause() error {
 	return b.causes[(b.ncauses-1)%maxCauses].Err
 }
 
-// takesToken says whether a failure is the kind that retries make worse.
-func takesToken(d Decision) bool {
+// Costly says whether a failure is the kind that retries make worse.
+func (d Decision) Costly() bool {
 	switch d.Server {
 	case Overloaded, Suspect:
 		return true

@@ -449,3 +449,59 @@ func TestTokensOfAServer(t *testing.T) {
 		}
 	})
 }
+
+func TestRetriesArePaidForWhileTokensAreScarce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := NewTokens()
+		for range 100 {
+			if !k.Pay() {
+				t.Fatal("a retry was refused though none had failed")
+			}
+		}
+		for range 10 {
+			k.Failed()
+		}
+		pay := func() (n int) {
+			for k.Pay() {
+				n++
+			}
+			return n
+		}
+		if n := pay(); n != 10 {
+			t.Errorf("%d retries put aside, want 10", n)
+		}
+		for range 100 {
+			k.Begun()
+		}
+		if n := pay(); n != 10 { // twenty, of which ten can be put aside
+			t.Errorf("%d retries for 100 calls at once", n)
+		}
+		n := 0
+		for range 100 {
+			k.Begun()
+			n += pay()
+		}
+		if n != 20 {
+			t.Errorf("%d retries for 100 calls, want 20", n)
+		}
+		n = 0
+		for range 50 { // 5 s, in steps that are no whole tenths
+			time.Sleep(99 * time.Millisecond)
+			n += pay()
+		}
+		if n != 4 {
+			t.Errorf("%d retries in 4.95 s, want one a second", n)
+		}
+		for range 60 {
+			k.Succeeded()
+		}
+		if !k.Pay() {
+			t.Error("refused though it goes well again")
+		}
+		var none *Tokens
+		none.Begun()
+		if !none.Pay() {
+			t.Error("nil refuses")
+		}
+	})
+}

@@ -1,14 +1,18 @@
 package retry
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Tokens notices when most retries fail and then makes them rarer. It is a
 // bucket of ten: a failure that is the server's own (busy, silent, unknown)
 // takes one, a success gives a tenth. While the bucket is at most half full,
-// waits in the classes of such failures take their longest form at once.
+// waits in the classes of such failures take their longest form at once, and
+// retries have to be paid for (Pay).
 //
-// It stretches waits instead of refusing retries, because a refused retry
-// would turn the 40 s in which HBase recovers a killed server into errors,
+// It stretches waits instead of refusing retries at once, because a refused
+// retry would turn the 40 s in which HBase recovers a killed server into errors,
 // and waiting costs the server as little as refusing.
 //
 // There is one per client, for all that its calls cost the cluster, and one per
@@ -16,11 +20,22 @@ import "sync/atomic"
 // concurrent use; nil never runs out.
 type Tokens struct {
 	spent atomic.Int64 // tenths of a token missing from the bucket
+
+	// used is how much of the allowance for retries is used up, in tenths of a
+	// retry; since is when the seconds were last reckoned, in Unix nanoseconds.
+	used  atomic.Int64
+	since atomic.Int64
 }
 
 const (
 	tokenScale = 10
 	maxTokens  = 10 * tokenScale
+	// While tokens are scarce, retries are at most a fifth of the calls that
+	// begin, and one a second, so that whoever is alone still gets through. Ten
+	// may be put aside.
+	perBegun  = tokenScale / 5
+	perSecond = tokenScale
+	maxPut    = 10 * tokenScale
 )
 
 // NewTokens makes a full bucket.
@@ -56,6 +71,46 @@ func (t *Tokens) add(n int64) {
 		old := t.spent.Load()
 		next := min(max(old+n, 0), maxTokens)
 		if next == old || t.spent.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}
+
+// Begun tells that a call has been sent for the first time, which allows for a
+// fifth of a retry.
+func (t *Tokens) Begun() {
+	if t.Scarce() {
+		t.put(perBegun)
+	}
+}
+
+// Pay says whether a retry may be sent now, and pays for it.
+func (t *Tokens) Pay() bool {
+	if !t.Scarce() {
+		return true
+	}
+	now := time.Now().UnixNano()
+	if last := t.since.Load(); t.since.CompareAndSwap(last, now) && last != 0 {
+		t.put(min((now-last)*perSecond/int64(time.Second), maxPut))
+		if rest := (now - last) * perSecond % int64(time.Second) / perSecond; rest > 0 && now-last < int64(time.Minute) {
+			t.since.CompareAndSwap(now, now-rest) // what is less than a tenth counts next time
+		}
+	}
+	for {
+		old := t.used.Load()
+		if old+tokenScale > maxPut {
+			return false
+		}
+		if t.used.CompareAndSwap(old, old+tokenScale) {
+			return true
+		}
+	}
+}
+
+func (t *Tokens) put(n int64) {
+	for {
+		old := t.used.Load()
+		if old == 0 || t.used.CompareAndSwap(old, max(old-n, 0)) {
 			return
 		}
 	}

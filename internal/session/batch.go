@@ -210,7 +210,7 @@ func (b *batch) ready() []int {
 	now := time.Now()
 	is := func(i int) bool {
 		s := &b.state[i]
-		return s.done || !now.Before(s.notBefore) || s.class == retry.ServerDown && s.srv != nil && (s.srv.Usable() || !s.route.Valid())
+		return s.done || !now.Before(s.notBefore) || s.class == retry.ServerDown && s.srv != nil && (s.srv.Usable() || s.route != nil && !s.route.Valid())
 	}
 	n := 0
 	for _, i := range b.queue {
@@ -248,6 +248,11 @@ func (b *batch) rest() {
 	var up <-chan struct{}
 	if first.class == retry.ServerDown && first.srv != nil {
 		up = peerOf(first.srv).news()
+		for _, i := range b.queue {
+			if s := &b.state[i]; s.class == retry.ServerDown && s.route != nil && !s.route.Valid() {
+				return // the news came before it was listened to
+			}
+		}
 	}
 	began := time.Now()
 	d := first.notBefore.Sub(began)

@@ -46,6 +46,7 @@ type op struct {
 		hint  time.Duration
 	}
 	busy *health.Server // who gave the last busy answer
+	dear *health.Server // whose last failure was of the kind that retries make worse
 	held *peer          // among whose waiting callers the operation counts
 
 	name  string
@@ -215,6 +216,13 @@ func (o *op) send(q *request) ([]byte, error) {
 	}
 	p := peerOf(srv)
 	o.budget.On(p.tokens)
+	if o.budget.Attempts() == 0 {
+		p.tokens.Begun()
+	} else if o.dear == srv {
+		if err := o.pay(p); err != nil {
+			return nil, endError{err}
+		}
+	}
 	began, err := o.attempt(p.name)
 	if err != nil {
 		return nil, endError{err}
@@ -354,6 +362,9 @@ func (o *op) judge(err error) retry.Decision {
 	if o.srv != nil {
 		o.core.feedServer(o.srv, o.conn, o.sent, o.began, err, d)
 	}
+	if o.dear = nil; d.Costly() {
+		o.dear = o.srv
+	}
 	o.at.Busy = 0
 	if d.Server == retry.Overloaded {
 		o.busy, o.at.Busy = o.srv, at.Busy+1
@@ -376,6 +387,17 @@ func (o *op) judge(err error) retry.Decision {
 		h.failure(o.ctx, f)
 	}
 	return d
+}
+
+// pay waits until the next retry to a server most of whose calls fail is paid
+// for. That may take all the time there is: then the operation ends.
+func (o *op) pay(p *peer) error {
+	for !p.tokens.Pay() {
+		if err := o.pause(retry.ServerBusy, 0, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pause waits in a class, and ends early when ready is closed.
