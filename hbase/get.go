@@ -56,8 +56,7 @@ type Get struct {
 	// tables.
 	Priority uint32
 	// Authorizations are the visibility labels to read with, out of those the
-	// user has. Default nil: what the server chooses, usually all he has; empty
-	// but not nil means none.
+	// user has. Default none named: what the server chooses, usually all he has.
 	Authorizations []string
 	// ACL travels as HBase's attribute of that name. HBase itself reads it on
 	// mutations only; coprocessors may do otherwise.

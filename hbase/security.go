@@ -86,7 +86,7 @@ func (a *attributes) query(acl ACL, authorizations []string) error {
 		}
 		a.add(attrACL, b)
 	}
-	if authorizations != nil {
+	if len(authorizations) > 0 {
 		b, err := (&pb.Authorizations{Label: authorizations}).MarshalVT()
 		if err != nil {
 			return invalid("query", "authorizations", err.Error())

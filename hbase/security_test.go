@@ -76,7 +76,7 @@ func TestSecurityAttributes(t *testing.T) {
 		"_cs.id=0000000200000000000000010000000000000002ffffffffffffffff0102030405060708"; got != want {
 		t.Errorf("a put has %s\nwant %s", got, want)
 	}
-	for want, auths := range map[string][]string{"VISIBILITY=0a01780a0379207a": {"x", "y z"}, "VISIBILITY=": {}, "": nil} {
+	for want, auths := range map[string][]string{"VISIBILITY=0a01780a0379207a": {"x", "y z"}, "": nil} {
 		var g pb.Get
 		if err := fillGet(&g, &Get{Row: []byte("r"), Authorizations: auths}, false); err != nil || attributesOf(g.Attribute) != want {
 			t.Errorf("a get has %s, %v; want %s", attributesOf(g.Attribute), err, want)

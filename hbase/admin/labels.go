@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast-hbase/holdfast/hbase/internal/fault"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
@@ -34,11 +35,27 @@ func labelResults(op string, names []string, resp *pb.VisibilityLabelsResponse) 
 		if i < len(names) {
 			object = "label " + strconv.Quote(names[i])
 		}
-		e := wire.NewRemoteError(r.GetException().GetName(), string(r.GetException().GetValue()))
-		e.DoNotRetry = true
+		e := labelException(r.GetException().GetName(), string(r.GetException().GetValue()))
 		errs = append(errs, &fault.Error{Op: op, Object: object, Err: e})
 	}
 	return errors.Join(errs...)
+}
+
+// labelException reads an exception that travels as its name and its text with
+// the stack behind: often the one meant stands inside others, each as
+// "class: message".
+func labelException(class, text string) *wire.RemoteError {
+	text, _, _ = strings.Cut(text, "\n")
+	for {
+		inner, rest, ok := strings.Cut(text, ": ")
+		if !ok || strings.ContainsAny(inner, " '") || !strings.HasPrefix(inner, "org.apache.hadoop.") {
+			break
+		}
+		class, text = inner, rest
+	}
+	e := wire.NewRemoteError(class, text)
+	e.DoNotRetry = true
+	return e
 }
 
 func checkLabels(op string, labels []string) error {

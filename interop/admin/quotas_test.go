@@ -2,6 +2,7 @@ package admin
 
 import (
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -157,7 +158,12 @@ func TestReplicationPeers(t *testing.T) {
 	each(t, func(t *testing.T, c *cluster) {
 		ctx := c.context(t)
 		table := c.table(t)
-		peer := admin.NewPeer("127.0.0.1:2:/elsewhere")
+		// The other cluster's ZooKeeper must answer, no more.
+		u, err := url.Parse(c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer := admin.NewPeer(u.Host + ":/elsewhere")
 		if err := c.adm.AddPeer(ctx, "p1", peer, false); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +171,7 @@ func TestReplicationPeers(t *testing.T) {
 		if err := c.adm.AddPeer(ctx, "p1", peer, false); !errors.Is(err, hbase.ErrPeerExists) {
 			t.Errorf("twice: %v", err)
 		}
-		some := admin.NewPeer("127.0.0.1:2:/other")
+		some := admin.NewPeer(u.Host + ":/other")
 		some.ReplicateAll, some.Serial, some.Bandwidth = false, true, 1000
 		some.TableCFs = admin.TableCFs{table: {"f"}, "qns:u": nil}
 		some.Namespaces = []string{"zns", "ans"}

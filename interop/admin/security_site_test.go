@@ -25,8 +25,11 @@ func guarded(set string) [][2]string {
 	}
 	return [][2]string{
 		{"hbase.quota.enabled", "true"},
-		{"hbase.quota.observer.chore.delay", "1000"},
-		{"hbase.quota.observer.chore.period", "2000"},
+		// Region servers measure, report, and the master reckons every second.
+		{"hbase.regionserver.quotas.fs.utilization.chore.delay", "1000"},
+		{"hbase.regionserver.quotas.fs.utilization.chore.period", "1000"},
+		{"hbase.master.quotas.observer.chore.delay", "1000"},
+		{"hbase.master.quotas.observer.chore.period", "1000"},
 		{"hbase.regionserver.quotas.region.size.reporting.chore.period", "1000"},
 		{"hbase.regionserver.quotas.region.size.reporting.chore.delay", "1000"},
 		{"hbase.security.authorization", "true"},

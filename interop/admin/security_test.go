@@ -209,7 +209,7 @@ func TestVisibilityLabels(t *testing.T) {
 			got, err := values(t, bob, c, table, nil)
 			return err == nil && got == "1 2 5 6"
 		})
-		for want, auths := range map[string][]string{"1": {}, "1 2 4 6": {"SECRET"}, "1 2 5 6": {"SECRET", "MORE", "TOP"}} {
+		for want, auths := range map[string][]string{"1": {"TOP"}, "1 2 4 6": {"SECRET"}, "1 2 5 6": {"SECRET", "MORE", "TOP"}} {
 			if got, err := values(t, bob, c, table, func(g *hbase.Get) { g.Authorizations = auths }); got != want || err != nil {
 				t.Errorf("bob with %q sees %q, %v; want %q", auths, got, err, want)
 			}

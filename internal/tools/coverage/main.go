@@ -191,17 +191,23 @@ func text(e ast.Expr) (string, bool) {
 	return s, err == nil
 }
 
-// refusal recognises handle(service, "Method", func(...) { return nil, err() }).
+// refusal recognises handle(service, "Method", func(...) { return nil, err() }),
+// also with something more before the name.
 func refusal(call *ast.CallExpr) (method string, ok bool) {
 	if len(call.Args) < 3 {
 		return "", false
 	}
-	method, ok = text(call.Args[1])
+	last := len(call.Args) - 1
+	f, ok := call.Args[last].(*ast.FuncLit)
 	if !ok {
+		// Handlers may have further arguments.
+		last = 2
+		f, ok = call.Args[last].(*ast.FuncLit)
+	}
+	if !ok || len(f.Body.List) != 1 {
 		return "", false
 	}
-	f, ok := call.Args[2].(*ast.FuncLit)
-	if !ok || len(f.Body.List) != 1 {
+	if method, ok = text(call.Args[last-1]); !ok {
 		return "", false
 	}
 	ret, ok := f.Body.List[0].(*ast.ReturnStmt)
