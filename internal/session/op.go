@@ -306,8 +306,8 @@ func (o *op) next(err error) error {
 			return o.next(err)
 		}
 		news := peerOf(o.srv).news()
-		if o.route != nil && !o.route.Valid() {
-			return nil
+		if r := o.route; r != nil && (!r.Valid() || o.core.routes.Known(r.Table(), r.Start(), false) != r) {
+			return nil // the news came before it was listened to
 		}
 		err = o.pause(d.Wait, d.Hint, news)
 	default:
