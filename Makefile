@@ -48,7 +48,7 @@ bench: build ## route hits, then benchmarks beside the peers, as ratios
 	interop/run -bench "Lone|Embedded|Callers|Up" -benchtime 1x -run XXX -v ./interop/bench
 
 bench-peers: ## the client beside HBase's Java client on one real HBase: gets, puts, scans, cold starts, faults (15 min)
-	interop/run -bench Peers -benchtime 1x -run XXX -v -timeout 45m ./interop/bench
+	interop/run -bench "Peers|Stall" -benchtime 1x -run XXX -v -timeout 45m ./interop/bench
 
 generate: ## everything that is generated
 	$(GO) generate ./...

@@ -20,9 +20,17 @@ type raw struct {
 }
 
 func newRaw(b *testing.B, loc admin.RegionLocation) *raw {
-	conn, err := net.Dial("tcp", loc.Server.Address())
+	r, err := dialRaw(loc)
 	if err != nil {
 		b.Fatal(err)
+	}
+	return r
+}
+
+func dialRaw(loc admin.RegionLocation) (*raw, error) {
+	conn, err := net.Dial("tcp", loc.Server.Address())
+	if err != nil {
+		return nil, err
 	}
 	field := func(dst []byte, number int, v []byte) []byte {
 		dst = append(dst, byte(number<<3|2))
@@ -44,7 +52,8 @@ func newRaw(b *testing.B, loc admin.RegionLocation) *raw {
 	hello := append([]byte("HBas"), 0, 80)
 	hello = binary.BigEndian.AppendUint32(hello, uint32(len(header)))
 	if _, err := conn.Write(append(hello, header...)); err != nil {
-		b.Fatal(err)
+		conn.Close()
+		return nil, err
 	}
 	// GetRequest: region{type REGION_NAME, value}, get{row}.
 	region := loc.Region
@@ -60,7 +69,7 @@ func newRaw(b *testing.B, loc admin.RegionLocation) *raw {
 	body = append(body, param...)
 	r := &raw{conn: conn, in: make([]byte, 64<<10)}
 	r.frame = append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...)
-	return r
+	return r, nil
 }
 
 func (r *raw) do() error {
