@@ -185,7 +185,7 @@ func (g *gaps) now() {
 
 func (g *gaps) longest() time.Duration { return time.Duration(g.gap.Load()) }
 
-// atMost raises v to d.
+// raise lifts v to d if it is below.
 func raise(v *atomic.Int64, d time.Duration) {
 	for {
 		old := v.Load()
