@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,9 +22,32 @@ type masterCore struct {
 	t      *testing.T
 	master func(call *session.ServerCall) (wire.Marshaler, error)
 	calls  []string
+	// state is that of every table; nil: there is none.
+	state *pb.TableState_State
+	// regions: calls to regions and servers go to master too.
+	regions bool
+	// refuse is the host of a server that refuses everything.
+	refuse string
+	routes *route.Cache
+
+	mu sync.Mutex
+}
+
+// tableCell is hbase:meta's cell of a table's state.
+func (c *masterCore) tableCell() *pb.GetResponse {
+	if c.state == nil {
+		return &pb.GetResponse{Result: &pb.Result{}}
+	}
+	value, err := (&pb.TableState{State: c.state}).MarshalVT()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &pb.GetResponse{Result: &pb.Result{Cell: []*pb.Cell{{Value: value}}}}
 }
 
 func (c *masterCore) CallMaster(ctx context.Context, call *session.ServerCall) (session.Answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.calls = append(c.calls, call.Method)
 	if err := ctx.Err(); err != nil {
 		return session.Answer{}, err
@@ -39,19 +63,30 @@ func (c *masterCore) CallMaster(ctx context.Context, call *session.ServerCall) (
 	return session.Answer{}, call.Result.UnmarshalVT(b)
 }
 
-func (c *masterCore) CallRegion(context.Context, *session.RegionCall) (session.Answer, error) {
-	return session.Answer{}, errors.New("not scripted")
+func (c *masterCore) CallRegion(_ context.Context, call *session.RegionCall) (session.Answer, error) {
+	if call.Method != "Get" || call.Table != meta.MetaTable {
+		return session.Answer{}, errors.New("not scripted")
+	}
+	b, err := c.tableCell().MarshalVT()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return session.Answer{}, call.Result.UnmarshalVT(b)
 }
 
-func (c *masterCore) CallServer(context.Context, meta.ServerName, *session.ServerCall) (session.Answer, error) {
-	return session.Answer{}, errors.New("not scripted")
+func (c *masterCore) CallServer(ctx context.Context, server meta.ServerName, call *session.ServerCall) (session.Answer, error) {
+	if !c.regions || server.Host == c.refuse {
+		return session.Answer{}, errors.New("not scripted")
+	}
+	return c.CallMaster(ctx, call)
 }
-func (c *masterCore) Routes() *route.Cache { return nil }
+func (c *masterCore) Routes() *route.Cache { return c.routes }
 func (c *masterCore) NonceGroup() uint64   { return 7 }
 func (c *masterCore) NewNonce() uint64     { return 8 }
 
 func scripted(t *testing.T, master func(*session.ServerCall) (wire.Marshaler, error)) (*Admin, *masterCore) {
-	c := &masterCore{t: t, master: master}
+	c := &masterCore{t: t, master: master, routes: route.New(route.Config{})}
+	t.Cleanup(c.routes.Close)
 	return New(c, Config{ProcedureTimeout: time.Minute, OperationTimeout: time.Second}), c
 }
 

@@ -128,12 +128,13 @@ func (c LogLevelClient) do(ctx context.Context, op, address, logger, level strin
 //	<!-- OUTPUT -->Effective Level: <b>INFO</b><br />
 func parseLogLevel(page []byte) (LogLevel, error) {
 	var out LogLevel
+	var said string
 	for line := range bytes.Lines(page) {
 		_, text, marked := bytes.Cut(line, []byte("<!-- OUTPUT -->"))
 		if !marked {
 			continue
 		}
-		what, value, ok := strings.Cut(plainText(text, 1000), ":")
+		what, value, _ := strings.Cut(plainText(text, 1000), ":")
 		value = strings.TrimSpace(value)
 		switch strings.TrimSpace(what) {
 		case "Submitted Class Name", "Submitted Log Name":
@@ -145,10 +146,11 @@ func parseLogLevel(page []byte) (LogLevel, error) {
 		case "Bad level", "Bad Level":
 			return out, &LogLevelError{Status: http.StatusOK, Text: "bad level: " + value}
 		default:
-			if !ok || strings.Contains(what, "Sorry") {
-				return out, &LogLevelError{Status: http.StatusOK, Text: plainText(text, 200)}
-			}
+			said = plainText(text, 200)
 		}
+	}
+	if out.Level == "" && said != "" {
+		return out, &LogLevelError{Status: http.StatusOK, Text: said}
 	}
 	if out.Level == "" {
 		return out, &fault.Unreadable{Err: errors.New("the page is not that of HBase's /logLevel")}
