@@ -204,7 +204,7 @@ func TestReplicationPeers(t *testing.T) {
 		if err := c.adm.UpdatePeer(ctx, "p2", func(p *admin.PeerConfig) error { p.ReplicateAll = true; return nil }); err == nil || !strings.Contains(err.Error(), "Need clean namespaces") {
 			t.Errorf("all and some: %v", err)
 		}
-		if err := c.adm.UpdatePeer(ctx, "p1", func(p *admin.PeerConfig) error { p.ClusterKey = "h:1:/x"; return nil }); err == nil || !strings.Contains(err.Error(), "Changing the cluster key") {
+		if err := c.adm.UpdatePeer(ctx, "p1", func(p *admin.PeerConfig) error { p.ClusterKey = u.Host + ":/changed"; return nil }); err == nil || !strings.Contains(err.Error(), "Changing the cluster key") {
 			t.Errorf("another cluster: %v", err)
 		}
 		if err := c.adm.EnablePeer(ctx, "p1"); err != nil {

@@ -124,8 +124,11 @@ a method it does not know; nothing is accepted and ignored silently.
 			extra = append(extra, c)
 		}
 	}
-	fmt.Fprintf(&b, "## Shell: %d of %d commands of HBase 2.4's shell\n\nThere: %s.\n\nBeyond HBase's: %s.\n\nNot there (\"unknown command\"): %s.\n\n",
-		len(have), len(theirs), strings.Join(have, ", "), strings.Join(extra, ", "), strings.Join(lack, ", "))
+	fmt.Fprintf(&b, "## Shell: %d of %d commands of HBase 2.4's shell\n\nThere: %s.\n\nBeyond HBase's: %s.\n\n",
+		len(have), len(theirs), strings.Join(have, ", "), strings.Join(extra, ", "))
+	if len(lack) > 0 {
+		fmt.Fprintf(&b, "Not there (\"unknown command\"): %s.\n\n", strings.Join(lack, ", "))
+	}
 	b.WriteString(`## Gateways
 
 Thrift 1, Thrift 2 and REST: not there yet.
