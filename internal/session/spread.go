@@ -99,7 +99,11 @@ func (c *Core) callSpread(ctx context.Context, call *RegionCall) (a Answer, err 
 		if d, ok := ctx.Deadline(); ok {
 			s.ctx, s.cancel = context.WithDeadline(context.WithoutCancel(ctx), d)
 		}
-		defer context.AfterFunc(ctx, s.cancel)()
+		defer context.AfterFunc(ctx, func() {
+			if ctx.Err() == context.Canceled { // the deadline is its own as well
+				s.cancel()
+			}
+		})()
 	} else {
 		s.ctx, s.cancel = context.WithCancel(ctx)
 	}
