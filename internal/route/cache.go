@@ -141,7 +141,8 @@ type table struct {
 	pub     sync.Mutex // writers of root
 	rewinds map[[16]byte]rewind
 	checks  tableChecks
-	cursor  int // of eviction: next chunk
+	cursor  int      // of eviction: next chunk
+	keys    keyArena // of routes learned alone; under pub
 
 	// What is known of secondary replicas, by encoded region name: the routes
 	// of tables that have none must not pay for it. replicated is set once

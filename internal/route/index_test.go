@@ -447,3 +447,42 @@ func TestPositions(t *testing.T) {
 		}
 	}
 }
+
+// TestSteps: the search in two levels gives what the search in one does.
+func TestSteps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for round := range 3000 {
+		head := make([]uint64, 1+rng.IntN(maxChunk))
+		width := rng.IntN(64) + 1 // of the differences, in bits
+		base := rng.Uint64() >> rng.IntN(64)
+		for i := range head {
+			head[i] = base + rng.Uint64()>>(64-width)
+			if round%3 == 0 { // few different ones
+				head[i] &^= 1<<(width/2) - 1
+			}
+		}
+		slices.Sort(head)
+		if round%5 == 0 {
+			head[0] = 0 // an empty first key
+		}
+		if round%7 == 0 {
+			head[len(head)-1] = ^uint64(0)
+		}
+		st := makeSteps(head)
+		for range 200 {
+			x := head[rng.IntN(len(head))] + uint64(rng.IntN(3)) - 1
+			if rng.IntN(4) == 0 {
+				x = rng.Uint64() >> rng.IntN(64)
+			}
+			want, _ := slices.BinarySearchFunc(head, x, func(h, x uint64) int {
+				if h <= x {
+					return -1
+				}
+				return 1
+			})
+			if got := st.last(head, x); got != want-1 {
+				t.Fatalf("round %d: last of %d heads at most %#x is %d, want %d", round, len(head), x, got, want-1)
+			}
+		}
+	}
+}

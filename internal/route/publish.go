@@ -150,7 +150,7 @@ func (t *table) put(routes []*Route, force bool) (added, removed []*Route) {
 			first, last = min(f, first), max(last, l)
 			lo--
 		}
-		m := merge{t: t, force: force}
+		m := merge{t: t, force: force, alone: !force && len(routes) < blockKeys}
 		m.run(next, first, last, routes[lo:hi])
 		if m.changed {
 			next = m.rewrite(next, first, last)
@@ -238,6 +238,7 @@ type merge struct {
 	added, removed []*Route
 	changed        bool
 	force          bool
+	alone          bool   // the new ones have keys of their own, in no block
 	right          bool   // join right neighbours only: those to the left are still to be looked at
 	asked          *Route // the last one insists was asked about, and what it said
 	insisted       bool
@@ -318,14 +319,19 @@ func (m *merge) drop(k int) {
 	m.changed = true
 }
 
-// share lets n use the keys of its neighbours where they are equal. n is not
-// published yet.
+// share lets n use the keys of its neighbours where they are equal. Other keys
+// of routes that are learned alone go into blocks of a few, as those of pages
+// have been put. n is not published yet.
 func (m *merge) share(n *Route, olds []*Route, j int) {
 	if k := len(m.out) - 1; k >= 0 && n.startLen > 0 && bytes.Equal(m.out[k].endKey(), n.startKey()) {
 		n.start = m.out[k].end
+	} else if m.alone && n.startLen > 0 {
+		n.start = m.t.keys.adopt(n.start, n.startLen)
 	}
 	if j < len(olds) && n.endLen > 0 && bytes.Equal(olds[j].startKey(), n.endKey()) {
 		n.end = olds[j].start
+	} else if m.alone && n.endLen > 0 {
+		n.end = m.t.keys.adopt(n.end, n.endLen)
 	}
 }
 

@@ -51,9 +51,9 @@ func (o Origin) String() string {
 // instead of a slice header, neighbours share the key between them, the name
 // is rebuilt when needed, and everything that changes lives in one word.
 type Route struct {
-	// What a lookup reads comes first, so that it lies in one cache line.
+	// What a lookup reads comes first: objects of this size begin at multiples
+	// of 16 bytes, so that the first 16 always lie in one cache line.
 
-	table  *table
 	server *health.Server
 	// epoch is the server's epoch when the route was learned, truncated. Four
 	// thousand million restarts of one incarnation do not occur.
@@ -61,6 +61,7 @@ type Route struct {
 	// state: bit 0 rejected, bits 1-2 origin, bit 3 meta's row has been seen
 	// (so its replicas are known), bits 8-31 coarse time of the last use (modulo 194 days; ages are far below).
 	state    atomic.Uint32
+	table    *table
 	end      *byte
 	start    *byte
 	endLen   uint16
@@ -225,6 +226,17 @@ type keyArena struct {
 
 const keysPerBlock = 16
 
+// blockKeys: of so many routes learned together the keys go into blocks at once;
+// of fewer, only those that are not a neighbour's.
+const blockKeys = 4
+
+// adopt is add for keys that are only now known not to be a neighbour's.
+func (a *keyArena) adopt(key *byte, n uint16) *byte {
+	a.left = keysPerBlock
+	key, _ = a.add(unsafe.Slice(key, n))
+	return key
+}
+
 func (a *keyArena) add(key []byte) (*byte, uint16) {
 	if len(key) == 0 {
 		return nil, 0
@@ -243,7 +255,7 @@ func (a *keyArena) add(key []byte) (*byte, uint16) {
 func (t *table) makeRoutes(locs []meta.Location, origin Origin) []*Route {
 	routes := make([]*Route, 0, len(locs))
 	arena := keyArena{left: len(locs) + 1}
-	if len(locs) < 4 {
+	if len(locs) < blockKeys {
 		arena.left = 0 // neighbours in the index may hold these keys already
 	}
 	now := t.cache.now.Load()
