@@ -27,6 +27,13 @@
 //     asked every 10 ms to 500 ms, and about once a second callers are let
 //     through to try, since meta may be right.
 //
+// Besides, there are ways to know before anybody asks: a walk over a dead
+// server's routes (plan.go), a look at the others when several regions of a
+// table or server have been disowned (storm.go), and, if asked for, the changes
+// of hbase:meta (watch.go). And ways not to ask: a file of routes (snapshot.go),
+// replicas of hbase:meta (metareplica.go). Secondary replicas of regions are
+// kept beside the index (replicas.go).
+//
 // Answers, hints and repairs all go through publish, which applies the
 // ordering rules: the larger region id is the newer cut of the key space, the
 // larger open sequence number the newer place of a region; older answers win
@@ -46,7 +53,10 @@
 //   - At most 8 reads of meta per table and 32 in all, fewer while meta is
 //     slow; demand before repairs (4 batches at most) before warming; while
 //     meta does not answer at all, one probe now and then.
-//   - Nothing polls for a region nobody waits for.
+//   - Nothing polls for a region nobody waits for. The watcher polls for all,
+//     at a cost that depends on what changes.
+//   - What a replica of hbase:meta or a snapshot says fills gaps and moves
+//     forward, never backward.
 //   - After Close no goroutine of ours is left.
 //
 // Non-obvious:
@@ -62,6 +72,11 @@
 //   - While the breaker is open waiters stay; their own deadlines end their
 //     wait, and the error says why. Failing them at once would only turn one
 //     wait into many attempts.
+//   - For a few seconds after a route has turned out wrong, replicas of
+//     hbase:meta are not asked about its table: the parent of a split would come
+//     back into the gap it has left.
+//   - A loaded route seems to be unused for a while, or a dead server would make
+//     us read the rows of all that was loaded.
 //   - Waiters of a gate go in waves when it opens; who finds the route invalid
 //     again goes back to the gate.
 //   - Finding hbase:meta itself goes through the same machinery, but past the
