@@ -280,6 +280,7 @@ func configOf(address string) (Config, error) {
 	set(&cfg.MetaWatch, o.MetaWatch)
 	set(&cfg.MaxAttempts, o.MaxAttempts)
 	set(&cfg.MaxInFlight, o.MaxInFlight)
+	set(&cfg.MaxWaitingPerServer, o.MaxWaitingPerServer)
 	set(&cfg.BatchBytes, o.BatchBytes)
 	set(&cfg.BatchActions, o.BatchActions)
 	set(&cfg.MaxCellSize, o.MaxCellSize)

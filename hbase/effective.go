@@ -66,6 +66,7 @@ func settings() []setting {
 		dur("procedure-timeout", "bound of the wait for a master's procedure", func(c *Config) time.Duration { return c.ProcedureTimeout }),
 		num("max-attempts", "requests of one operation; 0: time alone bounds it", func(c *Config) int64 { return int64(c.MaxAttempts) }),
 		num("max-in-flight", "calls in flight to one server", func(c *Config) int64 { return int64(c.MaxInFlight) }),
+		num("max-waiting-per-server", "callers that wait for a server that does not answer; 0: no bound", func(c *Config) int64 { return int64(c.MaxWaitingPerServer) }),
 		dur("replica-after", "how long a timeline read waits for the primary", func(c *Config) time.Duration { return c.ReplicaAfter }),
 		dur("scan-replica-after", "how long a timeline scan waits for the primary", func(c *Config) time.Duration { return c.ScanReplicaAfter }),
 		{"hedged-reads", "slow reads are sent a second time", func(c *Config) string { return strconv.FormatBool(c.HedgedReads) }},

@@ -27,11 +27,12 @@ type Options struct {
 	ScanReplicaAfter time.Duration
 	MetaWatch        time.Duration
 
-	MaxAttempts  int
-	MaxInFlight  int
-	BatchBytes   int
-	BatchActions int
-	Fanout       int
+	MaxAttempts         int
+	MaxInFlight         int
+	MaxWaitingPerServer int
+	BatchBytes          int
+	BatchActions        int
+	Fanout              int
 
 	MaxCellSize          int
 	WriteBuffer          int
@@ -116,6 +117,8 @@ func optionTable() []option {
 			func(o *Options) *int { return &o.MaxAttempts }),
 		integer("max-in-flight", "", "calls in flight to one server", DefaultMaxInFlight, 1, 1<<20,
 			func(o *Options) *int { return &o.MaxInFlight }),
+		integer("max-waiting-per-server", "", "callers that wait for one server that does not answer, before more are turned away; 0 = no bound", 0, 0, 1<<20,
+			func(o *Options) *int { return &o.MaxWaitingPerServer }),
 		integer("batch-bytes", "hbase.client.max.perrequest.heapsize", "bytes of one Multi request", DefaultBatchBytes, 1<<10, 1<<28,
 			func(o *Options) *int { return &o.BatchBytes }),
 		integer("batch-actions", "hbase.client.max.perrequest.rows", "actions of one Multi request", DefaultBatchActions, 1, 1<<20,

@@ -98,7 +98,7 @@ func properties() []Property {
 		{Key: "hbase.ipc.client.socket.timeout.write", Use: Ignored, Unit: unitMillis, Note: "rpc-timeout bounds a call, ping-after the silence of a server"},
 		{Key: "ipc.socket.timeout", Use: Ignored, Unit: unitMillis, Note: "of HBase 0.94; see connect-timeout"},
 
-		{Key: "hbase.client.primaryCallTimeout.multiget", Use: Ignored, Unit: unitMicros, Note: "replica-after is for single gets; batches go to the primaries"},
+		{Key: "hbase.client.primaryCallTimeout.multiget", Use: Ignored, Unit: unitMicros, Note: "replica-after is for batches too"},
 		{Key: "hbase.client.meta.replica.scan.timeout", Use: Ignored, Unit: unitMicros, Note: "hbase:meta is read from its primary"},
 		{Key: "hbase.meta.replicas.use", Use: Ignored, Note: "hbase:meta is read from its primary unless the program says otherwise (MetaReplicas)"},
 		{Key: "hbase.locator.meta.replicas.mode", Use: Ignored, Note: "hbase:meta is read from its primary unless the program says otherwise (MetaReplicas)"},

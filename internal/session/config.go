@@ -157,6 +157,7 @@ func (c *Config) complete() (*registry.Address, error) {
 	}
 	num("max-attempts", &c.MaxAttempts, opt.MaxAttempts, 0)
 	num("max-in-flight", &c.MaxInFlight, opt.MaxInFlight, registry.DefaultMaxInFlight)
+	num("max-waiting-per-server", &c.MaxWaitingPerServer, opt.MaxWaitingPerServer, 0)
 	num("batch-bytes", &c.BatchBytes, opt.BatchBytes, registry.DefaultBatchBytes)
 	num("batch-actions", &c.BatchActions, opt.BatchActions, registry.DefaultBatchActions)
 	num("fanout", &c.fanout, opt.Fanout, registry.DefaultFanout)
