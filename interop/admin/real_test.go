@@ -29,6 +29,9 @@ func openReal(set string) (string, func() error, error) {
 func properties(set string) [][2]string {
 	return append(guarded(set), [][2]string{
 		{"hbase.regionserver.slowlog.buffer.enabled", "true"},
+		// Any free port, for log levels.
+		{"hbase.master.info.port", "0"},
+		{"hbase.regionserver.info.port", "0"},
 		{"hbase.master.balancer.decision.buffer.enabled", "true"},
 		{"hbase.master.balancer.rejection.buffer.enabled", "true"},
 	}...)

@@ -115,6 +115,13 @@ func Open(set string, servers int, site string) (*Cluster, error) {
 			return nil, err
 		}
 	}
+	// Servers with a web port look for their pages, which no jar has; some
+	// servlets do without.
+	for _, pages := range []string{"master", "regionserver", "static"} {
+		if err := os.MkdirAll(filepath.Join(dir, "conf", "hbase-webapps", pages), 0o755); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.try("up", set); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
