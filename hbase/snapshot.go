@@ -43,16 +43,19 @@ type identity interface {
 // idTime is how long the cluster may take to say who it is.
 const idTime = 2 * time.Second
 
-// cluster tells whose routes the client has. Its id is asked for if ctx is not
-// nil; without an answer, the address has to do.
-func (c *Client) cluster(ctx context.Context) route.Cluster {
-	of := route.Cluster{Address: c.cfg.Address}
-	who, ok := c.core.(identity)
-	if !ok {
-		return of
+// clusterAddress tells whose routes the client has, without asking.
+func (c *Client) clusterAddress() route.Cluster {
+	if who, ok := c.core.(identity); ok {
+		return route.Cluster{Address: who.Registry().String()}
 	}
-	of.Address = who.Registry().String()
-	if ctx != nil {
+	return route.Cluster{Address: c.cfg.Address}
+}
+
+// cluster asks the cluster for its id too. Without an answer, the address has
+// to do.
+func (c *Client) cluster(ctx context.Context) route.Cluster {
+	of := c.clusterAddress()
+	if who, ok := c.core.(identity); ok {
 		ctx, cancel := context.WithTimeout(ctx, idTime)
 		defer cancel()
 		if id, err := who.ClusterID(ctx); err == nil {
@@ -114,7 +117,7 @@ func (c *Client) readSnapshot() (RouteSnapshot, error) {
 	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
 		return RouteSnapshot{}, errors.New("not a file")
 	}
-	return c.core.Routes().Load(bufio.NewReaderSize(f, 1<<16), c.cluster(nil))
+	return c.core.Routes().Load(bufio.NewReaderSize(f, 1<<16), c.clusterAddress())
 }
 
 // keepSnapshot writes the file now and then. At first it makes sure that what
