@@ -22,7 +22,7 @@ type Config struct {
 	// ProbeMin and ProbeMax bound the pause between the starts of two probes,
 	// which doubles and has +-25 % jitter: defaults 50 ms and 5 s. While
 	// somebody waits for the server it does not grow beyond ProbeWanted:
-	// default 1 s.
+	// default 700 ms, so that they notice within a second, jitter included.
 	ProbeMin, ProbeMax, ProbeWanted time.Duration
 	// ProbeIdle ends the probing of a server nobody has asked for since; the
 	// next one who asks starts it again: default 1 min.
@@ -50,7 +50,7 @@ func (c *Config) defaults() {
 	def(&c.ProbeTimeout, 5*time.Second)
 	def(&c.ProbeMin, 50*time.Millisecond)
 	def(&c.ProbeMax, 5*time.Second)
-	def(&c.ProbeWanted, min(time.Second, c.ProbeMax))
+	def(&c.ProbeWanted, min(700*time.Millisecond, c.ProbeMax))
 	def(&c.ProbeIdle, time.Minute)
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = 4096

@@ -248,6 +248,13 @@ func (s *fakeServer) kill() {
 	}
 }
 
+// revive takes a kill back: the same incarnation can be reached again.
+func (s *fakeServer) revive() {
+	s.mu.Lock()
+	s.dead = false
+	s.mu.Unlock()
+}
+
 func (s *fakeServer) freeze() {
 	s.mu.Lock()
 	s.frozen = true

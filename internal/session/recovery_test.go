@@ -53,6 +53,7 @@ func TestServedSoonAfterTheClusterServes(t *testing.T) {
 		{"the server of meta dies, another takes over", func(c *fakeCluster) { c.server(1).kill() }, func(c *fakeCluster) { handOver(c, 1, 3) }},
 		{"one server dies and comes back", func(c *fakeCluster) { c.server(2).kill() }, func(c *fakeCluster) { restart(c, 2) }},
 		{"the server of meta dies and comes back", func(c *fakeCluster) { c.server(1).kill() }, func(c *fakeCluster) { restart(c, 1) }},
+		{"one server refuses connections for a while", func(c *fakeCluster) { c.server(2).kill() }, func(c *fakeCluster) { c.server(2).revive() }},
 		{"all die and come back", func(c *fakeCluster) {
 			for n := 1; n <= 3; n++ {
 				c.server(n).kill()
