@@ -76,7 +76,7 @@ func (t *Table) get(ctx context.Context, op string, g *Get, existence bool) (res
 		return nil, c.resp.exists, nil
 	}
 	if g.ExistenceOnly {
-		return &Result{Exists: c.resp.exists, Stale: ans.Replica != nil}, c.resp.exists, nil
+		return &Result{Exists: c.resp.exists, Stale: ans.Replica != nil, BlockBytesScanned: c.resp.scanned}, c.resp.exists, nil
 	}
 	if res, err = c.resp.read(ans.Cells); err == nil && ans.Replica != nil {
 		res.Stale = true
@@ -164,6 +164,7 @@ func (t *Table) checkAndMutate(ctx context.Context, cm *CheckAndMutate) (CheckRe
 	if err != nil {
 		return CheckResult{}, err
 	}
+	res.BlockBytesScanned = c.resp.GetMetrics().GetBlockBytesScanned()
 	return CheckResult{Applied: c.resp.GetProcessed(), Result: res}, nil
 }
 

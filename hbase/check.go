@@ -22,6 +22,9 @@ type CheckAndMutate struct {
 	Filter Filter
 	// TimeRange restricts the tested versions. Default: all (HBase 2.0+).
 	TimeRange TimeRange
+	// QueryMetrics asks for [Result.BlockBytesScanned] of the condition's read.
+	// HBase 2.6.2 and later.
+	QueryMetrics bool
 	// Action is done if the condition holds.
 	Action RowAction
 

@@ -112,6 +112,9 @@ func fillGet(p *pb.Get, g *Get, existence bool) error {
 		p.Consistency = pb.Consistency_TIMELINE.Enum()
 	}
 	p.LoadColumnFamiliesOnDemand = g.LoadOnDemand
+	if g.QueryMetrics {
+		p.QueryMetricsEnabled = new(true)
+	}
 	if existence || g.ExistenceOnly {
 		p.ExistenceOnly = new(true)
 	}
@@ -176,6 +179,9 @@ func pbScan(s *Scan, maxResultSize int64) (*pb.Scan, error) {
 		p.ReadType = pb.Scan_STREAM.Enum()
 	case ReadPositional:
 		p.ReadType = pb.Scan_PREAD.Enum()
+	}
+	if s.QueryMetrics {
+		p.QueryMetricsEnabled = new(true)
 	}
 	if s.NeedCursor {
 		p.NeedCursorResult = new(true)
@@ -274,6 +280,9 @@ func fillMutation(room *mutationRoom, m Mutation, nonce uint64, block []byte) ([
 
 func pbCondition(c *CheckAndMutate) (*pb.Condition, error) {
 	p := &pb.Condition{Row: c.Row, TimeRange: pbTimeRange(c.TimeRange)}
+	if c.QueryMetrics {
+		p.QueryMetricsEnabled = new(true)
+	}
 	if c.Filter != nil {
 		f, err := pbFilter(c.Filter)
 		if err != nil {

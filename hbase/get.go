@@ -47,6 +47,9 @@ type Get struct {
 	// ExistenceOnly reads no cells: [Result.Exists] says whether there are any.
 	// See [Table.Exists] and [Table.MultiExists].
 	ExistenceOnly bool
+	// QueryMetrics asks for [Result.BlockBytesScanned]. HBase 2.6.2 and later;
+	// older servers and the embedded cluster do not say.
+	QueryMetrics bool
 	// ID is a name that shows in the server's slow-call log.
 	ID string
 	// Attributes travel to the server untouched (coprocessors read them).

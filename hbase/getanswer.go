@@ -13,6 +13,7 @@ type getAnswer struct {
 	cells                  int // in the block beside
 	exists, stale, partial bool
 	inline                 []*pb.Cell
+	scanned                uint64
 }
 
 const getAnswerName = "answer to a Get"
@@ -36,7 +37,7 @@ func (a *getAnswer) UnmarshalVT(b []byte) error {
 }
 
 // result reads Result{1 cell*, 2 associated_cell_count, 3 exists, 4 stale,
-// 5 partial}.
+// 5 partial, 6 metrics}.
 func (a *getAnswer) result(b []byte) error {
 	for f := wire.Fields(getAnswerName, b); f.Next(); {
 		switch {
@@ -56,6 +57,12 @@ func (a *getAnswer) result(b []byte) error {
 			a.stale = f.V != 0
 		case f.Num == 5 && f.Bytes == nil:
 			a.partial = f.V != 0
+		case f.Num == 6 && f.Bytes != nil:
+			var m pb.QueryMetrics
+			if err := m.UnmarshalVT(f.Bytes); err != nil {
+				return err
+			}
+			a.scanned = m.GetBlockBytesScanned()
 		}
 	}
 	return nil
@@ -75,7 +82,7 @@ func (a *getAnswer) read(block []byte) (*Result, error) {
 	} else {
 		res = new(Result)
 	}
-	res.Stale, res.Partial = a.stale, a.partial
+	res.Stale, res.Partial, res.BlockBytesScanned = a.stale, a.partial, a.scanned
 	if a.cells > 0 {
 		var err error
 		if res.Cells, err = decodeCells(block, a.cells, room); err != nil {

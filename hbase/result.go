@@ -26,6 +26,9 @@ type Result struct {
 	// Exists says whether there are cells (Gets with ExistenceOnly only, whose
 	// results hold none).
 	Exists bool
+	// BlockBytesScanned is how many bytes of blocks the server went through for
+	// it, if it was asked to say (QueryMetrics); 0 otherwise.
+	BlockBytesScanned uint64
 }
 
 // Empty says whether nothing was found.

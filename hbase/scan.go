@@ -83,6 +83,9 @@ type Scan struct {
 	LoadOnDemand *bool
 	// Metrics asks the server to count what it read; see [Scanner.Metrics].
 	Metrics bool
+	// QueryMetrics asks for [Result.BlockBytesScanned]. HBase 2.6.2 and later;
+	// older servers and the embedded cluster do not say.
+	QueryMetrics bool
 	// ID is a name that shows in the server's slow-call log.
 	ID string
 	// Attributes travel to the server untouched.

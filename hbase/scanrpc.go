@@ -191,7 +191,7 @@ func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
 	}
 	stale := resp.GetStale()
 	for i, r := range resp.Results {
-		p := scanPart{partial: r.GetPartial(), stale: stale || r.GetStale()}
+		p := scanPart{partial: r.GetPartial(), stale: stale || r.GetStale(), scanned: r.GetMetrics().GetBlockBytesScanned()}
 		if i < len(resp.PartialFlagPerResult) {
 			p.partial = resp.PartialFlagPerResult[i]
 		}
@@ -214,6 +214,9 @@ func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
 			p := scanPart{cells: all[:n:n], stale: stale}
 			if i < len(resp.PartialFlagPerResult) {
 				p.partial = resp.PartialFlagPerResult[i]
+			}
+			if i < len(resp.QueryMetrics) {
+				p.scanned = resp.QueryMetrics[i].GetBlockBytesScanned()
 			}
 			reply.parts[i], all = p, all[n:]
 		}

@@ -45,6 +45,7 @@ type scanState struct {
 	bufBytes int64
 	maxRow   int64
 	stale    bool
+	scanned  uint64 // bytes of blocks for what is not handed out yet
 
 	// last is the last accepted cell of row, equals how many accepted cells in
 	// a row had its coordinates (a raw scan may show several). Only kept when
@@ -73,6 +74,7 @@ type scanPart struct {
 	cells   []Cell
 	partial bool
 	stale   bool
+	scanned uint64 // bytes of blocks, if the server says
 }
 
 // scanAnswer is the answer to an opening or a next call.
@@ -154,7 +156,7 @@ func (st *scanState) opened(o scanOpening, start, end []byte, mvcc uint64) error
 func (st *scanState) lost() {
 	st.open = false
 	if st.joins() {
-		st.row, st.buf, st.bufBytes = nil, nil, 0
+		st.row, st.buf, st.bufBytes, st.scanned = nil, nil, 0, 0
 	}
 	// With batches buf stays: its cells are accepted, and the cells dropped
 	// after reopening include them.
@@ -232,6 +234,7 @@ func (st *scanState) outside(row []byte) bool {
 func (st *scanState) take(p *scanPart, out []*Result) ([]*Result, error) {
 	cs := p.cells
 	st.stale = st.stale || p.stale
+	st.scanned += p.scanned
 	if st.drop {
 		cs = st.dropRepeated(cs)
 	}
@@ -321,7 +324,7 @@ func (st *scanState) complete(out []*Result) []*Result {
 		out = append(out, st.result(st.buf, false))
 	}
 	st.pos, st.inclusive = st.row, false
-	st.row, st.buf, st.bufBytes, st.hasLast, st.equals, st.drop, st.stale = nil, nil, 0, false, 0, false, false
+	st.row, st.buf, st.bufBytes, st.hasLast, st.equals, st.drop, st.stale, st.scanned = nil, nil, 0, false, 0, false, false, 0
 	if st.s.Limit > 0 {
 		if st.rowsLeft--; st.rowsLeft <= 0 {
 			st.finish()
@@ -367,6 +370,7 @@ func (st *scanState) result(cs []Cell, partial bool) *Result {
 	if len(st.slab) == cap(st.slab) {
 		st.slab = make([]Result, 0, 1)
 	}
-	st.slab = append(st.slab, Result{Row: st.row, Cells: cs, Partial: partial, Stale: st.stale})
+	st.slab = append(st.slab, Result{Row: st.row, Cells: cs, Partial: partial, Stale: st.stale, BlockBytesScanned: st.scanned})
+	st.scanned = 0
 	return &st.slab[len(st.slab)-1]
 }

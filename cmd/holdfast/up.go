@@ -118,6 +118,7 @@ Ports: 0 takes any free port. Region servers take consecutive ports.`,
 	f.IntVar(&thrift[2], "rest-port", -1, "REST gateway (not there yet)")
 	f.StringVar(&o.Advertise, "advertise", "127.0.0.1", "host name under which clients reach the servers")
 	f.StringVar(&o.ZNodeParent, "znode-parent", "/hbase", "zookeeper.znode.parent")
+	f.BoolVar(&o.Quotas, "quotas", false, "keep quotas, which are not enforced (hbase.quota.enabled)")
 	f.BoolVar(&o.NoFsync, "no-fsync", false, "acknowledge writes before they are on disk")
 	f.DurationVar(&o.SessionTimeout, "session-timeout", 0, "how long a killed region server stays in ZooKeeper")
 	f.DurationVar(&o.RecoveryDelay, "recovery-delay", 0, "how long a dead server's regions stay closed")
