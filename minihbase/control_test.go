@@ -85,6 +85,32 @@ func TestControlRegions(t *testing.T) {
 	if rs, _ := k.Regions(ctx, "t"); rs[0].Index != 0 {
 		t.Errorf("the table is on server %d", rs[0].Index)
 	}
+	if err := k.GenerateTable(ctx, control.GenerateRequest{Table: "gen", Regions: 5000, KeyFormat: "k%04d", Rows: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := k.Move(ctx, control.MoveRequest{RegionRef: control.RegionRef{Table: "gen", Row: control.Bytes("k4999x")}, To: "1"}); err != nil || string(r.Start) != "k4999" || r.Index != 1 {
+		t.Errorf("a generated region was moved: %+v, %v", r, err)
+	}
+	if err := k.GenerateTable(ctx, control.GenerateRequest{Table: "gen2", Regions: 0}); err == nil {
+		t.Error("a table of no regions was generated")
+	}
+	if err := k.CreateTable(ctx, control.CreateRequest{Table: "rep", Families: []string{"f"}, Replicas: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if rs, err := k.Regions(ctx, "rep"); err != nil || len(rs) != 1 || len(rs[0].Replicas) != 1 || rs[0].Replicas[0].Index == rs[0].Index {
+		t.Errorf("a table with replicas: %+v, %v", rs, err)
+	}
+	if err := k.ReplicaLag(ctx, control.Duration(time.Second)); err != nil {
+		t.Error(err)
+	}
+	if err := k.ReplicaLag(ctx, -1); err == nil {
+		t.Error("a negative lag was set")
+	}
+	for _, name := range []string{"gen", "rep"} {
+		if err := k.DropTable(ctx, name); err != nil {
+			t.Error(err)
+		}
+	}
 	if err := k.DropTable(ctx, "t"); err != nil {
 		t.Error(err)
 	}

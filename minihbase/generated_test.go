@@ -96,6 +96,9 @@ func TestGeneratedTable(t *testing.T) {
 	if n := status(); n != 3000+2 {
 		t.Errorf("%d regions on the servers", n)
 	}
+	if s, err := client.Admin().ClusterStatus(ctx); err != nil || s.Regions() != 3000+2 {
+		t.Errorf("the status counts %d regions, %v", s.Regions(), err)
+	}
 	// A write makes the region's rows real.
 	if err := tab.Put(ctx, hbase.NewPut("u00100").Set("f", "q", []byte("new"))); err != nil {
 		t.Fatal(err)

@@ -56,8 +56,19 @@ type RegionServer interface {
 
 	// Load renders the server's metrics for ClusterStatus; regions are left out
 	// unless asked for.
-	Load(withRegions bool) *pb.ServerLoad
+	Load(RegionDetail) *pb.ServerLoad
 }
+
+// RegionDetail is what a server's metrics say of its regions.
+type RegionDetail uint8
+
+// The details. Names are what clients count regions by; a region's metrics cost
+// a look into the store.
+const (
+	NoRegions RegionDetail = iota
+	RegionNames
+	RegionLoads
+)
 
 // Cluster is what a region server may ask about the cluster it belongs to:
 // the answers of ClientMetaService, and orders that end it. All methods are

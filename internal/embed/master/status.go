@@ -6,14 +6,30 @@ import (
 	"strings"
 
 	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
+	"github.com/holdfast-hbase/holdfast/internal/embed/host"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 )
 
 // maxLoads bounds the region loads one GetClusterStatus carries: beyond that
-// many regions in the cluster, loads come without their regions. HBase sends
-// them all; a hundred thousand would be some 10 MB per call.
-const maxLoads = 20_000
+// many regions in the cluster, they say nothing but the regions' names, and
+// beyond maxNames, loads come without their regions. HBase sends them all; the
+// names of 300,000 are some 30 MB per call.
+const (
+	maxLoads = 20_000
+	maxNames = 400_000
+)
+
+// regionDetail is what a status says of regions.
+func regionDetail(s *catalog.State) host.RegionDetail {
+	switch n := s.RegionCount(); {
+	case n <= maxLoads:
+		return host.RegionLoads
+	case n <= maxNames:
+		return host.RegionNames
+	}
+	return host.NoRegions
+}
 
 func serversIn(list []*pb.ServerName) (out []meta.ServerName) {
 	for _, p := range list {
@@ -74,7 +90,7 @@ func (m *Master) getClusterStatus(_ context.Context, q *pb.GetClusterStatusReque
 	}
 	if asked(pb.Option_LIVE_SERVERS) {
 		for _, rs := range live {
-			c.LiveServers = append(c.LiveServers, &pb.LiveServerInfo{Server: rs.Name().ToProto(), ServerLoad: rs.Load(s.RegionCount() <= maxLoads)})
+			c.LiveServers = append(c.LiveServers, &pb.LiveServerInfo{Server: rs.Name().ToProto(), ServerLoad: rs.Load(regionDetail(s))})
 		}
 	}
 	if asked(pb.Option_SERVERS_NAME) {

@@ -4,6 +4,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/holdfast-hbase/holdfast/internal/embed/host"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 )
 
@@ -31,7 +32,7 @@ func (r *region) load() *pb.RegionLoad {
 
 // Load renders the server's metrics for ClusterStatus. Requests per second
 // are those since the last Load, or since the start.
-func (s *Server) Load(withRegions bool) *pb.ServerLoad {
+func (s *Server) Load(detail host.RegionDetail) *pb.ServerLoad {
 	now := time.Now()
 	total := s.requests.Load()
 	s.loadMu.Lock()
@@ -56,12 +57,36 @@ func (s *Server) Load(withRegions bool) *pb.ServerLoad {
 	var writes uint64
 	for _, r := range s.hosted() {
 		writes += r.writes.Load()
-		if withRegions {
+		switch detail {
+		case host.RegionLoads:
 			l.RegionLoads = append(l.RegionLoads, r.load())
+		case host.RegionNames:
+			if !r.lazy {
+				l.RegionLoads = append(l.RegionLoads, nameLoad(r.Name))
+			}
+		}
+	}
+	if s.cfg.Lazy != nil && detail != host.NoRegions {
+		for _, r := range s.cfg.Lazy.Holding(s.cfg.Name) {
+			name := r.Name()
+			if detail == host.RegionNames || !s.holds(name) {
+				l.RegionLoads = append(l.RegionLoads, nameLoad(name))
+			}
 		}
 	}
 	l.WriteRequestsCount = new(writes)
 	return l
+}
+
+// nameLoad is the load of a region of which nothing else is told.
+func nameLoad(name []byte) *pb.RegionLoad {
+	return &pb.RegionLoad{RegionSpecifier: &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: name}}
+}
+
+func (s *Server) holds(name []byte) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.names[string(name)] != nil
 }
 
 // heap is the process's heap and what it has of the system, in MB.

@@ -437,7 +437,7 @@ func TestAdmin(t *testing.T) {
 	if _, err := c.Call("OpenRegion", &pb.OpenRegionRequest{}, nil); class(t, err) != "DoNotRetryIOException" {
 		t.Errorf("OpenRegion: %v", err)
 	}
-	l := h.Load(true)
+	l := h.Load(host.RegionLoads)
 	if len(l.RegionLoads) != 3 || l.GetTotalNumberOfRequests() < 50 || l.GetReportEndTime() == 0 {
 		t.Errorf("server load: %v", l)
 	}
