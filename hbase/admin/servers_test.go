@@ -85,11 +85,10 @@ func TestHbckAsksForOneRegionAtATime(t *testing.T) {
 		}
 		switch q := call.Param.(type) {
 		case *pb.AssignsRequest:
-			r := string(q.GetRegion()[0].GetValue())
 			if len(q.GetRegion()) != 1 || !q.GetOverride() {
 				t.Errorf("%v", q)
 			}
-			return map[string]*pb.AssignsResponse{"known": {Pid: []uint64{5}}, "unknown": {}, "busy": {Pid: []uint64{noProcedure}}}[r], nil
+			return map[string]*pb.AssignsResponse{"known": {Pid: []uint64{5}}, "unknown": {}, "busy": {Pid: []uint64{noProcedure}}}[string(q.GetRegion()[0].GetValue())], nil
 		case *pb.BypassProcedureRequest:
 			if q.GetWaitTime() != 1 {
 				t.Errorf("waits %d ms", q.GetWaitTime())

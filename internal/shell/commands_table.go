@@ -56,7 +56,7 @@ func onTable(call func(*admin.Admin, context.Context, string) error) func(contex
 func dropTable(adm *admin.Admin, ctx context.Context, name string) error {
 	err := adm.DeleteTable(ctx, name)
 	if errors.Is(err, hbase.ErrTableNotDisabled) {
-		return fmt.Errorf("Table %s is enabled. Disable it first: %w", name, err)
+		return fmt.Errorf("table %s is enabled; disable it first: %w", name, err)
 	}
 	return err
 }

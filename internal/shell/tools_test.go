@@ -139,7 +139,7 @@ func TestToolCommands(t *testing.T) {
 		{"get_table 'a1'", "=> Hbase::Table - a1"},
 		{"clone_table_schema 'a1', 'a6'", ""},
 		{"get_splits 'a6'", "Total number of splits = 3\n=> [\"g\", \"n\"]"},
-		{"drop 'a1'", "!Table a1 is enabled. Disable it first"},
+		{"drop 'a1'", "!table a1 is enabled; disable it first"},
 		{"stop_master 1", "!at most 0"},
 	} {
 		var out bytes.Buffer
