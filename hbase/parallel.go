@@ -85,13 +85,16 @@ type ParallelScanner struct {
 	unit *scanUnit // being drained (ordered)
 	cur  unitRows
 	next int
-	left int // of Scan.Limit
+	left int // of Scan.Limit: rows that may still begin
+	open int // units whose last row handed out may go on
 	err  error
 }
 
 // scanUnit is one piece of the range.
 type scanUnit struct {
 	left   RowRange // what has not been handed out; the consumer's
+	begun  bool     // something has been: left.Start is its row
+	open   bool     // and that row may go on
 	server meta.ServerName
 	out    chan unitRows
 }
@@ -170,35 +173,58 @@ func (p *ParallelScanner) Rows() iter.Seq2[*Result, error] {
 // every further call gives the same error; [ParallelScanner.Remaining] says
 // what has not been handed out.
 func (p *ParallelScanner) Next() (*Result, error) {
-	for p.next >= len(p.cur.rows) {
-		if p.err != nil {
-			return nil, p.err
+	for {
+		for p.next >= len(p.cur.rows) {
+			if p.err != nil {
+				return nil, p.err
+			}
+			if p.scan.Limit > 0 && p.left <= 0 && p.open == 0 {
+				p.finish(io.EOF)
+				continue
+			}
+			p.begin.Do(p.start)
+			if err := p.take(); err != nil {
+				p.finish(err)
+			}
 		}
-		if p.scan.Limit > 0 && p.left <= 0 {
-			p.finish(io.EOF)
-			continue
+		r := p.cur.rows[p.next]
+		p.cur.rows[p.next] = nil
+		p.next++
+		if p.advance(r) {
+			return r, nil
 		}
-		p.begin.Do(p.start)
-		if err := p.take(); err != nil {
-			p.finish(err)
-		}
+		p.cur.rows = p.cur.rows[:p.next]
 	}
-	r := p.cur.rows[p.next]
-	p.cur.rows[p.next] = nil
-	p.next++
-	p.advance(r)
-	return r, nil
 }
 
-// advance notes that r has been handed out.
-func (p *ParallelScanner) advance(r *Result) {
-	// A row that is not complete has to be read again from its start.
-	p.cur.unit.left.Start, p.cur.unit.left.ExcludeStart = r.Row, !r.Partial
-	if p.scan.Limit > 0 && !r.Partial {
-		if p.left--; p.left <= 0 {
-			p.cur.rows = p.cur.rows[:p.next]
+// advance notes that r is handed out, or says that it is one row too many.
+func (p *ParallelScanner) advance(r *Result) bool {
+	u := p.cur.unit
+	if !u.begun || !bytes.Equal(u.left.Start, r.Row) {
+		// That a part is not Partial would not tell: the last part of a row is,
+		// if it is as large as Scan.Batch.
+		p.goesOn(u, false)
+		if p.scan.Limit > 0 {
+			if p.left <= 0 {
+				return false
+			}
+			p.left--
 		}
 	}
+	p.goesOn(u, r.Partial)
+	// A row that is not complete has to be read again from its start.
+	u.begun, u.left.Start, u.left.ExcludeStart = true, r.Row, !r.Partial
+	return true
+}
+
+// goesOn notes whether the row that a unit is in may go on.
+func (p *ParallelScanner) goesOn(u *scanUnit, open bool) {
+	if open && !u.open {
+		p.open++
+	} else if !open && u.open {
+		p.open--
+	}
+	u.open = open
 }
 
 // take gets the next answer of any unit, or of the unit whose turn it is.
@@ -231,6 +257,7 @@ func (p *ParallelScanner) take() error {
 		}
 		switch {
 		case got.err == io.EOF:
+			p.goesOn(got.unit, false)
 			p.drained(got.unit)
 			p.unit = nil
 		case got.err != nil:

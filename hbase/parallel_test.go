@@ -267,3 +267,35 @@ func TestScanParallelErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestParallelLimitCountsRows: also when rows come in parts, of which the last
+// does not say that it is one.
+func TestParallelLimitCountsRows(t *testing.T) {
+	_, tab, rows := parallelTable(t)
+	for _, s := range []hbase.Scan{{Batch: 1}, {Batch: 2}, {Batch: 3}, {AllowPartial: true, MaxResultSize: 60}, {Batch: 1, Reversed: true}} {
+		for _, ordered := range []bool{false, true} {
+			t.Run(fmt.Sprintf("batch %d, partial %v, reversed %v, ordered %v", s.Batch, s.AllowPartial, s.Reversed, ordered), func(t *testing.T) {
+				s.Limit = 7
+				cells := map[string]int{}
+				p := tab.ScanParallel(t.Context(), &s, hbase.ParallelOptions{Ordered: ordered, Workers: 4})
+				for r, err := range p.Rows() {
+					if err != nil {
+						t.Fatal(err)
+					}
+					cells[string(r.Row)] += len(r.Cells)
+				}
+				if len(cells) != s.Limit {
+					t.Errorf("%d rows, want %d: %v", len(cells), s.Limit, cells)
+				}
+				for row, n := range cells {
+					if n != 2 || ordered && !s.Reversed && !slices.Contains(rows[:s.Limit], row) {
+						t.Errorf("row %s with %d cells, want one of the first %d with 2", row, n, s.Limit)
+					}
+				}
+				if rest := p.Remaining(); len(rest) != 0 {
+					t.Errorf("a scan that has reached its limit has %v left", rest)
+				}
+			})
+		}
+	}
+}
