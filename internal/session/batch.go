@@ -67,6 +67,7 @@ type itemState struct {
 	free      bool
 	done      bool
 	maybe     bool // some attempt may have been executed
+	dear      bool // the last failure was of the kind that retries make worse
 	class     retry.Class
 	notBefore time.Time
 	srv       *health.Server // of the last attempt
@@ -270,6 +271,9 @@ func (b *batch) sendAll(ready []int, routes []*route.Route) {
 	heads := chunks(b.items, ready, routes, &b.core.cfg)
 	b.op.waiting() // made here, since exchange runs elsewhere
 	for n, c := range heads {
+		if !b.pay(c) {
+			continue
+		}
 		// The error would be the deadline's, which spent sees too.
 		_ = b.budget.Attempt(peerOf(c.srv).name, "")
 		if c.srv.State() != health.Healthy {
@@ -476,7 +480,7 @@ func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 	}
 	s.err, s.after = err, b.budget.Elapsed()
 	s.maybe = s.maybe || d.MaybeApplied
-	s.free = d.Free
+	s.free, s.dear = d.Free, d.Costly()
 	s.at.Busy = 0
 	if d.Server == retry.Overloaded {
 		s.at.Busy = at.Busy + 1

@@ -94,3 +94,43 @@ func (b *batch) paused(s *itemState, began time.Time, planned time.Duration) {
 		b.core.hooks.waited(b.ctx, Wait{Op: b.name, Table: b.tableName, Class: s.class.String(), Start: began, Planned: planned, Took: time.Since(began), Err: s.err})
 	}
 }
+
+// pay pays for the requests of a lane if they repeat what has failed at a server
+// most of whose calls fail. If it cannot, their items wait, and end when there is
+// no time for that.
+func (b *batch) pay(c *chunk) bool {
+	tokens := peerOf(c.srv).tokens
+	dear := false
+	for x := c; x != nil; x = x.next {
+		for _, p := range x.parts {
+			for _, i := range p.items {
+				dear = dear || b.state[i].dear && b.state[i].srv == c.srv
+			}
+		}
+	}
+	if !dear {
+		tokens.Begun()
+		return true
+	}
+	if tokens.Pay() {
+		return true
+	}
+	b.budget.On(tokens)
+	wait, ok := b.budget.Next(retry.ServerBusy, 0)
+	until := time.Now().Add(wait)
+	for x := c; x != nil; x = x.next {
+		for _, p := range x.parts {
+			for _, i := range p.items {
+				s := &b.state[i]
+				if !ok {
+					b.finish(i, b.budget.Exhausted(), s.err)
+					continue
+				}
+				s.class, s.notBefore = retry.ServerBusy, until
+				b.queue = append(b.queue, i)
+			}
+		}
+	}
+	b.sort()
+	return false
+}

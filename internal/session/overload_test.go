@@ -24,7 +24,7 @@ func TestAnOutageDoesNotMultiplyTheLoad(t *testing.T) {
 		{"frozen", func(c *fakeCluster) { c.server(2).freeze() }},
 		{"busy", func(c *fakeCluster) {
 			c.hook(func(q *query) *reply {
-				if q.method == "Get" && q.srv.name.Host == "rs2" {
+				if (q.method == "Get" || q.method == "Multi" && c.tableOf(q) == "t") && q.srv.name.Host == "rs2" {
 					return &reply{err: wire.NewRemoteError(wire.ClassCallQueueTooBig, "")}
 				}
 				return nil
@@ -32,7 +32,7 @@ func TestAnOutageDoesNotMultiplyTheLoad(t *testing.T) {
 		}},
 		{"answers nothing but pings", func(c *fakeCluster) {
 			c.hook(func(q *query) *reply {
-				if q.method == "Get" && q.srv.name.Host == "rs2" {
+				if (q.method == "Get" || q.method == "Multi" && c.tableOf(q) == "t") && q.srv.name.Host == "rs2" {
 					return &reply{swallow: true}
 				}
 				return nil
@@ -40,7 +40,7 @@ func TestAnOutageDoesNotMultiplyTheLoad(t *testing.T) {
 		}},
 		{"strange exceptions", func(c *fakeCluster) {
 			c.hook(func(q *query) *reply {
-				if q.method == "Get" && q.srv.name.Host == "rs2" {
+				if (q.method == "Get" || q.method == "Multi" && c.tableOf(q) == "t") && q.srv.name.Host == "rs2" {
 					return &reply{err: wire.NewRemoteError("com.example.Strange", "")}
 				}
 				return nil
@@ -64,9 +64,14 @@ func TestAnOutageDoesNotMultiplyTheLoad(t *testing.T) {
 				load := func(d time.Duration) (ops int) {
 					for range int(d / (5 * time.Millisecond)) {
 						row := fmt.Sprint(rnd.IntN(9), "x")
+						many := ops%3 == 0
 						wg.Go(func() {
 							ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 							defer cancel()
+							if many {
+								core.Batch(ctx, table, []Item{getItem(row), getItem(row + "y")})
+								return
+							}
 							_, _, _ = read(ctx, core, table, row, hedged)
 						})
 						time.Sleep(5 * time.Millisecond)
