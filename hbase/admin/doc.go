@@ -1,6 +1,7 @@
 // Package admin administers a cluster: tables and their schemas, namespaces,
 // regions (move, split, merge, assign, compact, flush), the balancer, region
-// server groups, and the cluster's state. Get an Admin from a client:
+// server groups, snapshots, quotas, replication peers, permissions and
+// visibility labels, and the cluster's state. Get an Admin from a client:
 //
 //	adm := client.Admin()
 //	err := adm.CreateTable(ctx, admin.NewTable("t", admin.NewFamily("f").Versions(3)))
