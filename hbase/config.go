@@ -278,6 +278,8 @@ func configOf(address string) (Config, error) {
 	set(&cfg.ReplicaAfter, o.ReplicaAfter)
 	set(&cfg.ScanReplicaAfter, o.ScanReplicaAfter)
 	set(&cfg.MetaWatch, o.MetaWatch)
+	set(&cfg.HedgedReads, o.HedgedReads)
+	set(&cfg.MetaReplicas, o.MetaReplicas)
 	set(&cfg.MaxAttempts, o.MaxAttempts)
 	set(&cfg.MaxInFlight, o.MaxInFlight)
 	set(&cfg.MaxWaitingPerServer, o.MaxWaitingPerServer)

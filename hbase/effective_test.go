@@ -136,7 +136,8 @@ func TestEveryPropertyIsTaken(t *testing.T) {
 			if p.Use != registry.Sets && p.Use != registry.Ignored || p.Unit == "" && value == "true" {
 				continue
 			}
-			if p.Use == registry.Sets && (value == "true" || p.Option == "compressor") {
+			truth := p.Option == "meta-replicas"
+			if p.Use == registry.Sets && ((value == "true") != truth || p.Option == "compressor") {
 				continue
 			}
 			client, err := Open(t.Context(), siteOf(t, p.Key, value))

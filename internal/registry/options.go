@@ -27,6 +27,8 @@ type Options struct {
 	ScanReplicaAfter time.Duration
 	MetaWatch        time.Duration
 
+	HedgedReads, MetaReplicas bool
+
 	MaxAttempts         int
 	MaxInFlight         int
 	MaxWaitingPerServer int
@@ -109,6 +111,8 @@ func optionTable() []option {
 			time.Microsecond, func(o *Options) *time.Duration { return &o.ReplicaAfter })),
 		micros(duration("scan-replica-after", "hbase.client.replicaCallTimeout.scan", "how long a scan that any replica may answer waits for the primary", DefaultScanReplicaAfter,
 			time.Microsecond, func(o *Options) *time.Duration { return &o.ScanReplicaAfter })),
+		boolean("hedged-reads", "", "slow reads are sent a second time", func(o *Options) *bool { return &o.HedgedReads }),
+		replicaMode(boolean("meta-replicas", "hbase.locator.meta.replicas.mode", "replicas of hbase:meta answer what need not be the latest; LoadBalance and HedgedRead both mean true", func(o *Options) *bool { return &o.MetaReplicas })),
 		duration("meta-watch", "", "how often hbase:meta is asked what has changed; without it, never", 0,
 			100*time.Millisecond, func(o *Options) *time.Duration { return &o.MetaWatch }),
 		duration("session-timeout", "zookeeper.session.timeout", "ZooKeeper session asked for", DefaultSessionTimeout,
@@ -218,6 +222,8 @@ func (o *option) keys() []string {
 		return []string{o.key, "hbase.rpc.read.timeout"}
 	case "scanner-timeout":
 		return []string{o.key, "hbase.regionserver.lease.period"} // HBase 0.94
+	case "meta-replicas":
+		return []string{o.key, "hbase.meta.replicas.use"} // HBase before 2.4
 	case "idle-timeout":
 		return []string{o.key, "hbase.ipc.client.connection.maxidletime"} // HBase 0.98
 	}
@@ -238,6 +244,32 @@ func (o *option) unit() string {
 		return "bytes"
 	}
 	return ""
+}
+
+func boolean(name, key, doc string, field func(*Options) *bool) option {
+	return option{name, key, doc, "false", func(o *Options, v string, _ bool) error {
+		b, err := strconv.ParseBool(strings.ToLower(v))
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", v)
+		}
+		*field(o) = b
+		return nil
+	}}
+}
+
+// replicaMode makes the modes of Java's locator mean true or false.
+func replicaMode(opt option) option {
+	set := opt.set
+	opt.set = func(o *Options, v string, xml bool) error {
+		switch strings.ToLower(v) {
+		case "none":
+			v = "false"
+		case "loadbalance", "hedgedread":
+			v = "true"
+		}
+		return set(o, v, xml)
+	}
+	return opt
 }
 
 // micros makes an option whose plain numbers in hbase-site.xml are

@@ -99,10 +99,8 @@ func properties() []Property {
 		{Key: "ipc.socket.timeout", Use: Ignored, Unit: unitMillis, Note: "of HBase 0.94; see connect-timeout"},
 
 		{Key: "hbase.client.primaryCallTimeout.multiget", Use: Ignored, Unit: unitMicros, Note: "replica-after is for batches too"},
-		{Key: "hbase.client.meta.replica.scan.timeout", Use: Ignored, Unit: unitMicros, Note: "hbase:meta is read from its primary"},
-		{Key: "hbase.meta.replicas.use", Use: Ignored, Note: "hbase:meta is read from its primary unless the program says otherwise (MetaReplicas)"},
-		{Key: "hbase.locator.meta.replicas.mode", Use: Ignored, Note: "hbase:meta is read from its primary unless the program says otherwise (MetaReplicas)"},
-		{Key: "hbase.locator.meta.replicas.mode.loadbalance.selector", Use: Ignored, Note: "see hbase.locator.meta.replicas.mode"},
+		{Key: "hbase.client.meta.replica.scan.timeout", Use: Ignored, Unit: unitMicros, Note: "reads of hbase:meta are not hedged; see meta-replicas"},
+		{Key: "hbase.locator.meta.replicas.mode.loadbalance.selector", Use: Ignored, Note: "a replica is chosen at random; see meta-replicas"},
 
 		{Key: "hbase.client.locate.prefetch.limit", Use: Ignored, Note: "how much is read ahead adapts: 1, 16, 128, 1000 regions"},
 		{Key: "hbase.client.prefetch.limit", Use: Ignored, Note: "of HBase 0.98; how much is read ahead adapts"},
