@@ -297,7 +297,7 @@ func (m *Master) assignTable(ctx context.Context, name meta.TableName, wanted fu
 		}); err != nil {
 			return err
 		}
-		if err := m.settlePlaced(ctx, t); err != nil {
+		if err := m.settlePlaced(ctx, t, servers); err != nil {
 			return err
 		}
 	}

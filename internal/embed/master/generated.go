@@ -251,7 +251,7 @@ func (m *Master) Generate(ctx context.Context, schema *pb.TableSchema, f *catalo
 		return err
 	}
 	m.event(eventlog.Event{Method: "generate", Table: name.String(), Rows: f.Regions})
-	return m.settlePlaced(ctx, t)
+	return m.settlePlaced(ctx, t, servers)
 }
 
 // serversFor gives the servers for a table's regions, least loaded first. It
@@ -278,10 +278,13 @@ func (m *Master) serversFor(ctx context.Context, t *catalog.Table) ([]meta.Serve
 // settlePlaced assigns again what was placed by formula on servers that died
 // before the catalog named them: their deaths may have been taken care of
 // already. The caller holds the table's lock exclusively.
-func (m *Master) settlePlaced(ctx context.Context, t *catalog.Table) error {
+func (m *Master) settlePlaced(ctx context.Context, t *catalog.Table, servers []meta.ServerName) error {
 	live := map[meta.ServerName]bool{}
 	for _, rs := range m.cfg.Servers.Live() {
 		live[rs.Name()] = rs.Alive()
+	}
+	if !slices.ContainsFunc(servers, func(n meta.ServerName) bool { return !live[n] }) {
+		return nil
 	}
 	return m.assignSelected(ctx, t, func(r *catalog.Region) bool {
 		return r.State == pb.RegionState_OPEN && !live[r.Target]

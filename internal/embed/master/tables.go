@@ -384,7 +384,7 @@ func (m *Master) enable(ctx context.Context, t *catalog.Table) error {
 		return publishOpen(tx, ps)
 	})
 	if err == nil && t.Formula != nil {
-		err = m.settlePlaced(ctx, t)
+		err = m.settlePlaced(ctx, t, servers)
 	}
 	m.event(eventlog.Event{Method: "enable", Table: t.Name.String()})
 	return err
