@@ -207,12 +207,17 @@ func TestReplicasAreEvicted(t *testing.T) {
 			t.Fatal(err)
 		}
 		tab := c.lookupTable(tbl)
-		if n := len(tab.replicas); n != 3 {
+		known := func() int {
+			tab.rep.RLock()
+			defer tab.rep.RUnlock()
+			return len(tab.replicas)
+		}
+		if n := known(); n != 3 {
 			t.Fatalf("replicas of %d regions, want 3", n)
 		}
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
-		if n := len(tab.replicas); n != 0 {
+		if n := known(); n != 0 {
 			t.Errorf("replicas of %d regions that were forgotten", n)
 		}
 	})

@@ -3,6 +3,7 @@ package route
 import (
 	"bytes"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,13 @@ const second = time.Second
 func watching(t *testing.T, regions int) (*Cache, *fakeMeta) {
 	t.Helper()
 	c, f := newCache(t, Config{WatchInterval: second})
+	watch(t, c, f, regions)
+	return c, f
+}
+
+// watch fills meta, and brings cache and watcher up to date.
+func watch(t *testing.T, c *Cache, f *fakeMeta, regions int) {
+	t.Helper()
 	f.fill(tbl, regions, 3)
 	time.Sleep(time.Hour) // what there is has not just been written
 	if err := c.Warm(t.Context(), tbl, nil, nil); err != nil {
@@ -26,7 +34,6 @@ func watching(t *testing.T, regions int) (*Cache, *fakeMeta) {
 	if m := c.Stats().Watch.Mark; m == 0 {
 		t.Fatal("no mark was found")
 	}
-	return c, f
 }
 
 // move gives the regions pick says yes to a new place.
@@ -289,8 +296,16 @@ func TestWatchNameOnly(t *testing.T) {
 
 func TestWatchWhileMetaIsIll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, f := watching(t, 10)
-		f.before = func(*MetaScan, [][]byte) error { return errDown }
+		var ill atomic.Bool
+		c, f := newCache(t, Config{WatchInterval: second})
+		f.before = func(*MetaScan, [][]byte) error {
+			if ill.Load() {
+				return errDown
+			}
+			return nil
+		}
+		watch(t, c, f, 10)
+		ill.Store(true)
 		before := f.changes.Load()
 		time.Sleep(2 * time.Minute)
 		if n := f.changes.Load() - before; n > 12 {
@@ -298,7 +313,7 @@ func TestWatchWhileMetaIsIll(t *testing.T) {
 		}
 		f.move(9, func(i int) bool { return i == 3 })
 		time.Sleep(time.Minute)
-		f.before = nil
+		ill.Store(false)
 		time.Sleep(watchPause * 3 / 2)
 		synctest.Wait()
 		if r := c.Lookup(tbl, key(3)); r == nil || r.Server().Name() != server(9) {
