@@ -458,7 +458,13 @@ func (c *Cache) unserved(f *flight, rows int, now time.Time) (done []*waiter) {
 		return nil
 	}
 	if !f.scan.Reversed && !(rows == 0 && len(f.lo) == 0) {
-		return nil // a page that ended before it
+		// A page that ended before it; or one from the row itself, where no
+		// region starts any more: one that starts further left holds it, after a
+		// merge, and no page forwards will ever bring that.
+		if !w.pos.before && bytes.Equal(w.pos.key, f.lo) {
+			w.alone = true
+		}
+		return nil
 	}
 	if rows == 0 && len(f.lo) == 0 {
 		// Nothing of the table precedes the row, and the first region of a

@@ -164,6 +164,33 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// Whoever walks on from where a region that was merged began finds the merged
+// one, which begins before it: no page forwards from there has it.
+func TestMergeMetAhead(t *testing.T) {
+	for _, stop := range [][]byte{nil, key(6), key(8)} {
+		t.Run(fmt.Sprintf("%q", stop), func(t *testing.T) {
+			c, f := newCache(t, Config{})
+			f.fill(tbl, 10, 3)
+			r4, r5 := mustLocate(t, c, key(4)), mustLocate(t, c, key(5))
+			m := r4.Region()
+			m.ID, m.End = m.ID+9, r5.End()
+			f.delete(r4.Region(), r5.Region())
+			f.put(meta.Location{Region: m, Server: server(9), SeqNum: 1, State: "OPEN"})
+			before := f.reads()
+			c.Rejected(r5)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			got, err := c.LocateAhead(ctx, tbl, key(5), stop)
+			if err != nil || got.Server().Name() != server(9) {
+				t.Errorf("after the merge: %v, %v", got, err)
+			}
+			if n := f.reads() - before; n > 3 {
+				t.Errorf("%d reads, want the row, the page and the region", n)
+			}
+		})
+	}
+}
+
 // A dead server with 3,000 regions, all of them wanted at once: at most
 // 3000/200 + 2 reads.
 func TestDeadServer(t *testing.T) {
