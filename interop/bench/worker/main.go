@@ -98,7 +98,7 @@ func (w *worker) do(command string, a args) (answer, error) {
 	switch command {
 	case "get", "put", "increment":
 		l := startLoad(t, command, a.int("callers", 1), a.int("rows", 1000))
-		time.Sleep(a.seconds())
+		<-time.After(a.seconds())
 		return l.stop(), nil
 	case "bulk":
 		return bulk(t, a)
