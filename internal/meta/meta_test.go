@@ -243,3 +243,26 @@ func FuzzParseRegionName(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParseLocation(f *testing.F) {
+	region := Region{Table: TableName{DefaultNamespace, "t"}, ID: 1}
+	f.Add("server", []byte("rs1:16020"), "server_0001", []byte("rs2:16020"), region.Marshal())
+	f.Add("serverstartcode_FFFF", []byte("12345678"), "state_0001", []byte("OPEN"), region.Marshal()[:9])
+	f.Add("_0001", []byte{}, "seqnumDuringOpen_000G", []byte("x"), []byte(ProtoMagic))
+	f.Fuzz(func(t *testing.T, q1 string, v1 []byte, q2 string, v2, info []byte) {
+		row := []cells.Cell{
+			{Row: region.Name(), Family: []byte(FamilyInfo), Qualifier: []byte(q1), Value: v1},
+			{Row: region.Name(), Family: []byte(FamilyInfo), Qualifier: []byte(q2), Value: v2},
+			{Row: region.Name(), Family: []byte(FamilyInfo), Qualifier: []byte(QualifierRegionInfo), Value: info},
+		}
+		loc, ok, err := ParseLocation(row)
+		if err != nil && ok {
+			t.Errorf("both an error and a location: %v", err)
+		}
+		for i, p := range loc.Replicas {
+			if p.ID <= 0 || p.ID > 1<<16-1 || i > 0 && p.ID <= loc.Replicas[i-1].ID {
+				t.Errorf("replica %d: %+v", i, loc.Replicas)
+			}
+		}
+	})
+}

@@ -101,7 +101,7 @@ func (m metaReader) changes(resp *pb.ScanResponse, block []byte, scan route.Chan
 		if len(row) > 0 && ch.Rows == 0 && bytes.Equal(last, scan.StartRow) {
 			return ch, &wire.FormatError{What: "answer to Scan", Detail: "one row of hbase:meta does not fit into an answer"}
 		}
-	case resp.GetHeartbeatMessage() && resp.GetCursor() != nil:
+	case resp.GetHeartbeatMessage() && len(resp.GetCursor().GetRow()) > 0:
 		ch.Next = resp.Cursor.GetRow()
 	case resp.GetHeartbeatMessage() && last == nil:
 		return ch, &wire.FormatError{What: "answer to Scan", Detail: "a heartbeat that does not say where it is"}

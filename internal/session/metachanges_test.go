@@ -131,3 +131,32 @@ func TestChangesOfMeta(t *testing.T) {
 		})
 	}
 }
+
+// FuzzChanges: whatever an answer says, reading on makes progress or ends with
+// an error.
+func FuzzChanges(f *testing.F) {
+	for _, resp := range []*pb.ScanResponse{
+		{Results: []*pb.Result{changed("t", "a", 10), changed("t", "b", 8)}, MoreResults: new(true), MoreResultsInRegion: new(true)},
+		{Results: []*pb.Result{changed("t", "a", 10)}, PartialFlagPerResult: []bool{true}, HeartbeatMessage: new(true), Cursor: &pb.Cursor{Row: []byte("t,k,")}},
+		{CellsPerResult: []uint32{1, 2, 1 << 31}},
+	} {
+		b, err := resp.MarshalVT()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, []byte("t,,"))
+	}
+	m := metaReader{core: &Core{cfg: Config{Logger: slog.New(slog.DiscardHandler)}}}
+	name := meta.TableName{Namespace: meta.DefaultNamespace, Qualifier: "t"}
+	f.Fuzz(func(t *testing.T, answer, block []byte) {
+		var resp pb.ScanResponse
+		if resp.UnmarshalVT(answer) != nil {
+			return
+		}
+		scan := route.ChangeScan{StartRow: meta.FirstRow(name), StopRow: meta.StopRow(name), Limit: 2}
+		ch, err := m.changes(&resp, block, scan)
+		if err == nil && (ch.Rows < 0 || ch.Next != nil && len(ch.Next) == 0) {
+			t.Errorf("%+v", ch)
+		}
+	})
+}
