@@ -88,9 +88,9 @@ type SnapshotOptions struct {
 // written meanwhile may or may not be in it; within one region it is a point in
 // time.
 //
-// The master's exceptions: SnapshotExistsException if the name is taken,
-// SnapshotCreationException if another snapshot of the table is under way or
-// the table's regions are not all open.
+// ErrTableNotFound if there is no such table. The master's exceptions:
+// SnapshotExistsException if the name is taken, SnapshotCreationException if
+// another snapshot of the table is under way or its regions are not all open.
 //
 // HBase up to 2.5 knows no nonces here: if the answer to the request is lost,
 // the error is ErrUnknownOutcome, and [Admin.IsSnapshotFinished] tells.
@@ -107,6 +107,17 @@ func (a *Admin) Snapshot(ctx context.Context, name, table string, o SnapshotOpti
 		return invalid(op, ofSnapshot(name), fmt.Sprintf("has a TTL of %v; whole seconds from 0 on are right", o.TTL))
 	case o.MaxFileSize < 0:
 		return invalid(op, ofSnapshot(name), fmt.Sprintf("has a maximal file size of %d bytes", o.MaxFileSize))
+	}
+	// A master with the AccessController loaded aborts itself when it is asked
+	// for a snapshot of a table that is not there (seen in HBase 2.6.4:
+	// preSnapshot gets no descriptor, and an exception of another kind in a
+	// coprocessor ends the server).
+	exists, err := a.TableExists(ctx, table)
+	if err != nil {
+		return fault.Wrap(op, ofSnapshot(name), err)
+	}
+	if !exists {
+		return &fault.Error{Op: op, Object: ofTable(t), Err: fault.ErrTableNotFound}
 	}
 	return a.snapshot(ctx, op, name, t, o)
 }

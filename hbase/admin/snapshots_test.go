@@ -41,6 +41,7 @@ func TestSnapshotWithoutProcedure(t *testing.T) {
 			}
 			return nil, errors.New(call.Method)
 		})
+		core.state = pb.TableState_ENABLED.Enum()
 		o := SnapshotOptions{Type: SnapshotSkipFlush, TTL: time.Minute, MaxFileSize: 5, Owner: "me"}
 		var last Progress
 		if err := a.OnProgress(func(p Progress) { last = p }).Snapshot(t.Context(), "s", "t", o); err != nil || asked != 5 {
@@ -81,6 +82,10 @@ func TestSnapshotIsRefused(t *testing.T) {
 				t.Errorf("%s %q: %v", what, name, err)
 			}
 		}
+	}
+	// A table that is not there can end a master.
+	if err := a.Snapshot(t.Context(), "s", "t", SnapshotOptions{}); !errors.Is(err, fault.ErrTableNotFound) {
+		t.Errorf("no table: %v", err)
 	}
 	if len(core.calls) != 0 {
 		t.Errorf("calls %v", core.calls)
