@@ -52,21 +52,25 @@ func TestJavaClient(t *testing.T) {
 // TestShell compares what the real shell prints on the embedded cluster with
 // what it printed on real HBase 2.6.4, line by line.
 func TestShell(t *testing.T) {
-	c := start(t)
-	script, err := os.ReadFile("shell.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("testdata/shell-2.4.17.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := peers.Shell(t, c.ZooKeeper(), string(script))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, got)
-	}
-	if diff := cmp.Diff(normalize(string(want)), normalize(got)); diff != "" {
-		t.Errorf("the shell prints otherwise than on real HBase (- real, + embedded):\n%s", diff)
+	for script, recorded := range map[string]string{"shell.txt": "shell-2.4.17.txt", "shell-admin.txt": "shell-admin-2.4.17.txt"} {
+		t.Run(script, func(t *testing.T) {
+			c := start(t)
+			commands, err := os.ReadFile(script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := os.ReadFile(filepath.Join("testdata", recorded))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := peers.Shell(t, c.ZooKeeper(), string(commands))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, got)
+			}
+			if diff := cmp.Diff(normalize(string(want)), normalize(got)); diff != "" {
+				t.Errorf("the shell prints otherwise than on real HBase (- real, + embedded):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ var volatile = []struct {
 }{
 	{regexp.MustCompile(`Took [\d.]+ seconds`), "Took N seconds"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+`), "STAMP"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}`), "STAMP"},
 	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "ENCODED"},
 	{regexp.MustCompile(`\b1\d{12}\b`), "MILLIS"},
 	{regexp.MustCompile(`\b(localhost|127\.0\.0\.1)\b`), "HOST"},
