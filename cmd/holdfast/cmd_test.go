@@ -45,6 +45,7 @@ func TestExitCodes(t *testing.T) {
 		{"demo --seconds 1", exitUsage},
 		{"route explain onlyone", exitUsage},
 		{"ctl slow 0 fast", exitUsage},
+		{"ctl replica-lag soon", exitUsage},
 		{"ctl --control 127.0.0.1:1 status", exitNo},
 		{"shell hbase://127.0.0.1:1/hbase?operation-timeout=200ms -n -e list", exitNo},
 		{"shell nonsense://x -e list", exitNo},
@@ -143,6 +144,9 @@ func TestUp(t *testing.T) {
 		{"ctl --control " + r.Control + " log --kind cluster", "kill"},
 		{"ctl --control " + r.Control + " log --limit 1 --kind cluster --method kill", "kill"},
 		{"ctl --control " + r.Control + " log --limit 1 --kind cluster --since 0", "start-master"},
+		{"ctl --control " + r.Control + " generate big --regions 2000 --key-format k%05d --family x", "done"},
+		{"ctl --control " + r.Control + " regions big", "k01999"},
+		{"ctl --control " + r.Control + " replica-lag 2s", "done"},
 		{"ctl --control " + r.Control + " clock", "now"},
 		{"ctl --control " + r.Control + " reset", "done"},
 	} {

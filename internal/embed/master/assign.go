@@ -142,7 +142,14 @@ func (m *Master) open(ctx context.Context, t *catalog.Table, ps []placement, pub
 		if t.Name == meta.MetaTable {
 			m.cfg.MetaMoved(ps[0].server.Name())
 		}
+		if t.Formula != nil && len(ps) > 1 {
+			// One by one they would drive everything else out of the log.
+			m.event(eventlog.Event{Method: "open", Table: t.Name.String(), Rows: len(ps), Detail: "generated regions"})
+		}
 		for i := range ps {
+			if t.Formula != nil && len(ps) > 1 {
+				break
+			}
 			m.event(eventlog.Event{Method: "open", Server: ps[i].server.Name().Address(), Table: t.Name.String(), Region: ps[i].region.Encoded})
 		}
 		// A server that died before the catalog named it may have been taken
