@@ -71,6 +71,15 @@
 // it succeed if I try again ([Retriable]); may it have been applied
 // ([SafeToRetry], [ErrUnknownOutcome]). Errors say where the time went.
 //
+// # Regions
+//
+// The client finds regions by itself and corrects what it knows by every
+// failure. [Table.Regions], [Table.Locate] and [Table.StartEndKeys] show what
+// there is; [Table.Warm] and [Table.RefreshRoutes] read ahead. A process that
+// lives long may follow hbase:meta ([WithMetaWatch]), so that it meets no old
+// server after a move, and keep what it knows in a file ([WithRouteSnapshot]),
+// so that its successor need not ask.
+//
 // # Observe
 //
 // [WithHooks] takes values that implement what they want to see of operations,
