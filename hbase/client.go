@@ -26,6 +26,11 @@ type Client struct {
 	closed bool
 	bg     sync.WaitGroup
 
+	// over ends with Close, for work that waits for its caller and not for the
+	// cluster.
+	over context.Context
+	end  context.CancelCauseFunc
+
 	snapshots snapshots
 }
 
@@ -79,6 +84,8 @@ func Open(ctx context.Context, address string, opts ...Option) (*Client, error) 
 
 func newClient(cfg Config, c core) *Client {
 	client := &Client{cfg: cfg, core: c}
+	//holdfast:allow context the client lives as long as it is not closed
+	client.over, client.end = context.WithCancelCause(context.Background())
 	client.scan, client.life = scanHooks(cfg.hooks)
 	return client
 }
@@ -95,6 +102,7 @@ func (c *Client) Close() error {
 	c.closed = true
 	c.mu.Unlock()
 	c.closeSnapshot()
+	c.end(ErrClosed)
 	err := c.core.Close()
 	c.bg.Wait()
 	for _, h := range c.life {

@@ -61,7 +61,7 @@ type ParallelScanner struct {
 	t       *Table
 	scan    Scan
 	ordered bool
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 	ctx     context.Context
 	begin   sync.Once
 	end     sync.Once
@@ -117,7 +117,7 @@ func (t *Table) ScanParallel(ctx context.Context, s *Scan, o ParallelOptions) *P
 	}
 	p := &ParallelScanner{t: t, scan: *s, ordered: o.Ordered, closed: make(chan struct{}), stop: make(chan struct{}),
 		busy: map[meta.ServerName]int{}, left: s.Limit}
-	p.ctx, p.cancel = context.WithCancel(ctx)
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	if o.Workers == 0 {
 		o.Workers = 8
 	}
@@ -284,7 +284,7 @@ func (p *ParallelScanner) ended(err error) error {
 
 func (p *ParallelScanner) finish(err error) {
 	p.err = err
-	p.cancel()
+	p.cancel(nil)
 }
 
 // drained forgets a unit that has been handed out completely.
@@ -350,7 +350,7 @@ func (p *ParallelScanner) Stats() ScanStats {
 func (p *ParallelScanner) Close() error {
 	p.end.Do(func() {
 		close(p.closed)
-		p.cancel()
+		p.cancel(nil)
 	})
 	return nil
 }
@@ -359,8 +359,14 @@ func (p *ParallelScanner) Close() error {
 func (p *ParallelScanner) start() {
 	p.out = make(chan unitRows, cap(p.slots))
 	p.units = make(chan *scanUnit, cap(p.slots))
-	if !p.t.c.background(p.dispatch) {
-		p.finish(ErrClosed)
+	// Workers wait for the caller, who may never come again.
+	unlink := context.AfterFunc(p.t.c.over, func() { p.cancel(ErrClosed) })
+	if !p.t.c.background(func() {
+		defer unlink()
+		p.dispatch()
+	}) {
+		unlink()
+		p.cancel(ErrClosed)
 	}
 }
 
