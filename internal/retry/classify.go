@@ -186,6 +186,15 @@ var (
 	}()
 )
 
+// Rules names the rows of the table.
+func Rules() []string {
+	names := make([]string, len(rules))
+	for i := range rules {
+		names[i] = rules[i].name
+	}
+	return names
+}
+
 // maxHints bounds the RegionMoved hints one operation follows: two servers
 // that name each other must not keep it running in circles.
 const maxHints = 3

@@ -95,7 +95,10 @@ type Config struct {
 	// Rand gives numbers in [0,1) for jitter; default math/rand/v2.
 	Rand func() float64
 
-	fanout   int
+	fanout int
+	// maxQueue and gateWaiters are smaller in tests of what is full.
+	maxQueue, gateWaiters int
+
 	settings []registry.Setting
 }
 

@@ -75,10 +75,11 @@ func Open(ctx context.Context, cfg Config) (*Core, error) {
 		Attach:      func(s *health.Server) any { return newPeer(c, s) },
 		Changed:     c.serverChanged,
 		MaxInFlight: c.cfg.MaxInFlight,
+		MaxQueue:    c.cfg.maxQueue,
 		Logger:      c.cfg.Logger,
 	})
 	c.routes = route.New(route.Config{
-		Source: metaReader{c}, Servers: c.servers, Logger: c.cfg.Logger, Rand: c.cfg.Rand,
+		Source: metaReader{c}, Servers: c.servers, Logger: c.cfg.Logger, Rand: c.cfg.Rand, GateWaiters: c.cfg.gateWaiters,
 		Locator: func(ctx context.Context) (meta.ServerName, error) {
 			began := time.Now()
 			c.askingSince.CompareAndSwap(0, began.UnixNano())

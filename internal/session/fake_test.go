@@ -40,6 +40,8 @@ type fakeCluster struct {
 	blocks map[string]bool // addresses whose dials hang
 	nonces map[uint64]bool
 	dials  map[string]int
+	// foreign is how many dials of rs1 are answered by something else.
+	foreign int
 }
 
 type fakeRegion struct {
@@ -281,7 +283,14 @@ func (c *fakeCluster) dial(ctx context.Context, network, addr string) (net.Conn,
 	c.mu.Lock()
 	s, blocked := c.servers[addr], c.blocks[addr]
 	c.dials[addr]++
+	foreign := s != nil && c.foreign > 0 && s.name.Host == "rs1"
+	if foreign {
+		c.foreign--
+	}
 	c.mu.Unlock()
+	if foreign {
+		return foreigner(), nil
+	}
 	if blocked {
 		<-ctx.Done()
 		return nil, ctx.Err()
