@@ -76,11 +76,19 @@ func (c *Cache) noticed(r *Route) {
 		return
 	}
 	now := time.Now()
-	if int64(now.Sub(c.began)) < c.storms.quiet.Load() || c.watcher.well(now) {
+	if int64(now.Sub(c.began)) < c.storms.quiet.Load() {
 		return
 	}
+	watched := c.watcher.well(now)
 	su := c.storms.add(r, now)
 	if su == nil {
+		return
+	}
+	if watched {
+		// It may not have polled yet. If it has nothing to tell then, it is not
+		// as well as it seems.
+		c.watcher.suspect.Store(true)
+		c.storms.quiet.Store(int64(now.Add(stormWindow).Sub(c.began)))
 		return
 	}
 	c.mu.Lock()

@@ -33,6 +33,12 @@ type watcher struct {
 	resume atomic.Int64 // mark of a snapshot that has been loaded; 0: none
 	good   atomic.Int64 // when the last complete poll began, ns since the cache did; 0: never
 	tops   []top        // newer timestamps seen, and when; ascending
+
+	// suspect is set when servers disown regions together, of which the next
+	// poll ought to tell; blind when it did not. refound is when a mark was last
+	// looked for because of that.
+	suspect, blind atomic.Bool
+	refound        time.Time
 }
 
 // top is a timestamp that was the newest, first seen by a poll that ended at.
@@ -58,6 +64,8 @@ const (
 	// watchLeast is what a poll may read in any case before catching up is
 	// given up as dearer than the failed calls it would save.
 	watchLeast = 10 * watchPage
+	// watchRefind is how often a mark is looked for that seems to be wrong.
+	watchRefind = time.Minute
 )
 
 // WatchStats tells what the watching of hbase:meta has cost and brought. All
@@ -71,8 +79,10 @@ type WatchStats struct {
 	// Published counts routes that were replaced ahead of traffic, Disowned
 	// those that are known to be closed where they were.
 	Published, Disowned int64
-	// Lost counts the times when too much had changed to catch up with.
-	Lost int64
+	// Lost counts the times when too much had changed to catch up with, Blind
+	// those when regions moved and hbase:meta had nothing new to tell: its clock
+	// has gone back behind the mark.
+	Lost, Blind int64
 	// Mark is the timestamp (ms, the master's clock) up to which all changes
 	// have been seen; 0 if none is known.
 	Mark int64
@@ -81,14 +91,14 @@ type WatchStats struct {
 }
 
 type watchCounters struct {
-	polls, reads, failed, rows, bytes, published, disowned, lost atomic.Int64
+	polls, reads, failed, rows, bytes, published, disowned, lost, blind atomic.Int64
 }
 
 func (c *Cache) watchStats() WatchStats {
 	n := &c.stats.watch
 	s := WatchStats{
 		Polls: n.polls.Load(), Reads: n.reads.Load(), Failed: n.failed.Load(), Rows: n.rows.Load(), Bytes: n.bytes.Load(),
-		Published: n.published.Load(), Disowned: n.disowned.Load(), Lost: n.lost.Load(),
+		Published: n.published.Load(), Disowned: n.disowned.Load(), Lost: n.lost.Load(), Blind: n.blind.Load(),
 	}
 	if w := c.watcher; w != nil {
 		s.Mark = w.mark.Load()
@@ -99,9 +109,10 @@ func (c *Cache) watchStats() WatchStats {
 	return s
 }
 
-// well says whether there is a watcher, and whether it is up to date.
+// well says whether there is a watcher, whether it is up to date, and whether
+// there is no reason to doubt that.
 func (w *watcher) well(now time.Time) bool {
-	if w == nil {
+	if w == nil || w.blind.Load() {
 		return false
 	}
 	at := w.good.Load()
@@ -157,6 +168,7 @@ func (w *watcher) poll(began time.Time) error {
 		return w.findMark(start, stop)
 	}
 	coarse := c.now.Load()
+	suspect := w.suspect.Swap(false)
 	since, newest, rows := w.mark.Load(), int64(0), 0
 	enough := max(watchLeast, 2*int(c.routes.Load()))
 	for row := start; row != nil; {
@@ -178,9 +190,31 @@ func (w *watcher) poll(began time.Time) error {
 		}
 	}
 	w.advance(began, newest)
+	w.looked(began, rows, suspect)
 	c.stats.watch.polls.Add(1)
 	w.good.Store(max(int64(began.Sub(c.began)), 1))
 	return nil
+}
+
+// looked judges after a complete poll whether it can be believed. A region is
+// disowned after meta has been told of its closing, so if several have been
+// and there is nothing new, what is new has timestamps from before the mark: a
+// clock has gone back, or one that was ahead has stamped a cell. The mark is
+// found anew then, which helps unless that cell is still there; and until a
+// poll brings something, others look after mass moves.
+func (w *watcher) looked(began time.Time, rows int, suspect bool) {
+	switch {
+	case rows > 0:
+		w.blind.Store(false)
+	case suspect:
+		w.blind.Store(true)
+		w.cache.stats.watch.blind.Add(1)
+		if w.refound.IsZero() || began.Sub(w.refound) >= watchRefind {
+			w.refound = began
+			w.mark.Store(0)
+			w.tops = nil
+		}
+	}
 }
 
 // advance moves the mark after a complete poll.
@@ -378,7 +412,7 @@ func isGone(state string) bool {
 func (t *table) disown(root *root, region *meta.Region, since uint32) {
 	r := root.floor(region.Start)
 	if r == nil || r.id != region.ID || !bytes.Equal(r.startKey(), region.Start) ||
-		!r.Valid() || r.Origin() == FromHint || r.learned.Load() >= since {
+		!r.Valid() || r.Origin() == FromHint || int32(r.learned.Load()-since) >= 0 {
 		return
 	}
 	r.reject()

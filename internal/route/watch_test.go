@@ -468,3 +468,88 @@ func BenchmarkWatchApply(b *testing.B) {
 		b.Errorf("%d published in %d pages", got, b.N)
 	}
 }
+
+// TestWatchCorrectsLoadedRoutes: routes that come from a file were learned
+// before the cache's clock began; they are disowned like any other.
+func TestWatchCorrectsLoadedRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, f := watching(t, 10)
+		var file bytes.Buffer
+		if _, err := c.Save(&file, Cluster{Address: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		f.change(func(l *meta.Location) bool {
+			if bytes.Equal(l.Region.Start, key(4)) {
+				l.State = "CLOSED"
+			}
+			return true
+		})
+		time.Sleep(time.Hour)
+		d, g := newCache(t, Config{WatchInterval: second})
+		g.rows = f.rows
+		if n, err := d.Load(&file, Cluster{Address: "x"}); err != nil || n.Routes != 10 {
+			t.Fatalf("loaded %v, %v", n, err)
+		}
+		time.Sleep(1300 * time.Millisecond)
+		synctest.Wait()
+		if r := d.Lookup(tbl, key(4)); r != nil {
+			t.Errorf("callers would meet a server that has closed the region: %v", r)
+		}
+		if r := d.Lookup(tbl, key(5)); r == nil {
+			t.Error("its neighbour is not known any more")
+		}
+	})
+}
+
+// TestWatchWhenTheClockGoesBack: a new master's clock is behind what the mark
+// has seen, or one cell is far ahead of all others. The watcher is blind then,
+// says so, and mass moves are noticed as without one.
+func TestWatchWhenTheClockGoesBack(t *testing.T) {
+	for name, back := range map[string]func(f *fakeMeta){
+		"a master that is an hour behind": func(f *fakeMeta) { f.skew.Store(-time.Hour.Milliseconds()) },
+		"a cell of next year": func(f *fakeMeta) {
+			f.skew.Store(365 * 24 * time.Hour.Milliseconds())
+			f.move(8, func(i int) bool { return i == 7 })
+			f.skew.Store(0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 1000
+				c, f := watching(t, n)
+				f.move(8, func(i int) bool { return i == 3 })
+				time.Sleep(5 * second)
+				back(f)
+				time.Sleep(5 * second)
+				met := 0
+				for round := range 6 {
+					useAll(t, c, n)
+					f.move(20+round, func(i int) bool { return i%2 == 1 && i != 7 })
+					time.Sleep(1500 * time.Millisecond)
+					for k := range n {
+						if meet(c, f, k) {
+							if met++; met%5 == 0 {
+								time.Sleep(10 * time.Millisecond)
+							}
+						}
+					}
+					time.Sleep(20 * second)
+				}
+				s := c.Stats()
+				// Much of the first round is met, since nothing is known to be wrong;
+				// what follows is foreseen.
+				if met > n/2+10*stormSize {
+					t.Errorf("%d calls met old servers (%+v, %+v)", met, s.Watch, s.Storm)
+				}
+				if s.Watch.Blind == 0 {
+					t.Errorf("it has not been noticed: %+v", s.Watch)
+				}
+				if reads := s.Watch.Reads - s.Watch.Polls; reads > 120 {
+					t.Errorf("%d reads to find a mark", reads)
+				}
+				t.Logf("met %d; %+v, %+v", met, s.Watch, s.Storm)
+			})
+		})
+	}
+}
