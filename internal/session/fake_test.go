@@ -422,7 +422,11 @@ func (c *fakeCluster) usual(q *query) *reply {
 	defer c.mu.Unlock()
 	if name := q.region(); string(name) == meta.MetaRegionName {
 		if q.srv != c.meta {
-			return &reply{err: wire.NewRemoteError(wire.ClassNotServingRegion, "hbase:meta,,1")}
+			e := wire.NewRemoteError(wire.ClassNotServingRegion, "hbase:meta,,1")
+			if q.method == "Multi" {
+				return &reply{msg: &pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{{Exception: e.Named()}}}}
+			}
+			return &reply{err: e}
 		}
 		return c.readMeta(q)
 	}

@@ -77,6 +77,32 @@ func TestMoveWithoutHintCostsOneLookup(t *testing.T) {
 	})
 }
 
+// TestMetaMovedUnderARepair: that hbase:meta is not where it was may show first
+// in the answer to a Multi, which then holds an exception for its region.
+func TestMetaMovedUnderARepair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFake(t, 3)
+		table := c.table("t", "m")
+		core := c.open()
+		for _, row := range []string{"a", "z"} {
+			if _, _, err := get(t.Context(), core, table, row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		meta3 := c.server(3)
+		c.mu.Lock()
+		c.meta = meta3
+		c.mu.Unlock()
+		c.move(c.region(table, "z"), c.server(3), false)
+		began := time.Now()
+		v, _, err := get(t.Context(), core, table, "z")
+		if err != nil || !strings.HasPrefix(v, "rs3") || time.Since(began) > time.Second {
+			t.Errorf("%q, %v after %v", v, err, time.Since(began))
+		}
+	})
+}
+
 func TestColdHerdReadsMetaOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFake(t, 3)

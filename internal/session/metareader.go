@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
@@ -153,6 +154,18 @@ func appendCells(dst []cells.Cell, list []*pb.Cell) []cells.Cell {
 	return dst
 }
 
+// refused learns from an exception inside the answer to a Multi: that is where
+// a server says that it does not have the region, not in place of the answer.
+// If nobody listened, hbase:meta would be asked there for ever.
+func (m metaReader) refused(r *route.Route, err error) error {
+	if r != nil {
+		d := retry.Classify(err, retry.Attempt{})
+		m.core.feedRoute(r, err, d)
+		m.core.feedServer(r.Server(), nil, true, time.Time{}, err, d)
+	}
+	return err
+}
+
 // GetMeta reads exactly these rows in one Multi.
 func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) (locs []*meta.Location, err error) {
 	if len(rows) == 0 {
@@ -182,7 +195,7 @@ func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) (locs []*meta.Lo
 	}
 	result := resp.RegionActionResult[0]
 	if result.Exception != nil {
-		return nil, wire.ParseNamed(result.Exception)
+		return nil, m.refused(a.Route, wire.ParseNamed(result.Exception))
 	}
 	locs = make([]*meta.Location, len(rows))
 	seen := make([]bool, len(rows))
@@ -193,7 +206,7 @@ func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) (locs []*meta.Lo
 			return nil, &wire.FormatError{What: "answer to Multi", Detail: fmt.Sprintf("index %d of %d", i, len(rows))}
 		}
 		if roe.Exception != nil {
-			return nil, wire.ParseNamed(roe.Exception)
+			return nil, m.refused(a.Route, wire.ParseNamed(roe.Exception))
 		}
 		row := appendCells(nil, roe.Result.GetCell())
 		if row, err = r.Take(int(roe.Result.GetAssociatedCellCount()), row); err != nil {
