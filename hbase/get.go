@@ -1,5 +1,7 @@
 package hbase
 
+import "slices"
+
 // Get reads one row. Make it with [NewGet] or as a literal; it is inert once
 // the call has returned and may then be used again.
 //
@@ -98,7 +100,12 @@ func (*Get) isOp() {}
 // addColumn merges into the family's entry, so that naming a family twice
 // selects the union of its columns; a whole family stays whole, as in HBase
 // where the last addFamily wins over columns named before it.
+//
+// A copy of a Get or Scan shares its columns with the original, and neither is
+// to see what is added to the other: so nothing is changed in place. Qualifiers
+// are added to a family a few times at most, if not all at once.
 func addColumn(cols []Column, family string, qualifiers ...string) []Column {
+	cols = slices.Clone(cols)
 	at := -1
 	for i := range cols {
 		if string(cols[i].Family) == family {
@@ -113,8 +120,10 @@ func addColumn(cols []Column, family string, qualifiers ...string) []Column {
 		cols[at].Qualifiers = nil
 		return cols
 	}
+	named := slices.Clip(cols[at].Qualifiers)
 	for _, q := range qualifiers {
-		cols[at].Qualifiers = append(cols[at].Qualifiers, []byte(q))
+		named = append(named, []byte(q))
 	}
+	cols[at].Qualifiers = named
 	return cols
 }

@@ -2,6 +2,7 @@ package hbase
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -69,6 +70,10 @@ type mutation struct {
 	// timestamp of a Delete without cells; LatestTimestamp otherwise.
 	timestamp int64
 
+	// self tells a copy from what it was copied from: both must not append to
+	// the same memory.
+	self *mutation
+
 	// Room for what a mutation usually has, one cell and short names, so that
 	// it is one object: loads make them by the million.
 	one  [1]Cell
@@ -132,6 +137,7 @@ func (p *Put) SetAt(family, qualifier string, ts int64, value []byte) *Put {
 // Timestamp is taken literally ([LatestTimestamp] for the server's clock, 0 is
 // 1970). Bytes are not copied.
 func (p *Put) Add(cs ...Cell) *Put {
+	p.m.own()
 	for _, c := range cs {
 		c.Row, c.Type = p.m.row, cells.Put
 		p.m.cells = append(p.m.cells, c)
@@ -211,6 +217,7 @@ func (d *Delete) Version(family, qualifier string, ts int64) *Delete {
 // Add takes markers as they are; their Row is overwritten, their Type must be
 // one of the delete types.
 func (d *Delete) Add(cs ...Cell) *Delete {
+	d.m.own()
 	for _, c := range cs {
 		c.Row = d.m.row
 		d.m.cells = append(d.m.cells, c)
@@ -305,7 +312,16 @@ func (r *RowMutations) Add(ms ...Mutation) *RowMutations {
 // RowKey is the row.
 func (r *RowMutations) RowKey() []byte { return r.Row }
 
+// own is called before cells are appended. What a copy shares with its original
+// is not changed any more.
+func (m *mutation) own() {
+	if m.self != m {
+		m.self, m.cells = m, slices.Clip(m.cells)
+	}
+}
+
 func (m *mutation) add(t CellType, family, qualifier string, ts int64, value []byte) {
+	m.own()
 	var f []byte
 	if n := len(m.cells); n > 0 && string(m.cells[n-1].Family) == family {
 		f = m.cells[n-1].Family
