@@ -349,6 +349,10 @@ func TestScanAnswerForms(t *testing.T) {
 		r.ttl != 5*time.Second || !r.heartbeat || string(r.cursor) != "s" || r.metrics["ROWS_SCANNED"] != 4 {
 		t.Errorf("%+v", r)
 	}
+	// A result without cells takes a byte of an answer.
+	if r, err := replyOf(&pb.ScanResponse{CellsPerResult: make([]uint32, 1<<20)}, block); err != nil || cap(r.parts) != 0 {
+		t.Errorf("memory for %d empty results, %v", cap(r.parts), err)
+	}
 	if _, err := replyOf(&pb.ScanResponse{CellsPerResult: []uint32{1 << 31, 1 << 31}}, block); err == nil {
 		t.Error("more cells announced than there are: no error")
 	}

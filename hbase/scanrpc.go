@@ -201,16 +201,21 @@ func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
 		reply.parts = append(reply.parts, p)
 	}
 	if len(resp.CellsPerResult) > 0 {
-		reply.parts = make([]scanPart, len(resp.CellsPerResult))
-		total := 0
+		total, parts := 0, 0
 		for _, n := range resp.CellsPerResult {
 			total += int(n)
+			parts += min(int(n), 1)
 		}
 		all, err := decodeCells(block, total, nil)
 		if err != nil {
 			return nil, err
 		}
+		// Results without cells say nothing, and are not worth their memory.
+		reply.parts = make([]scanPart, 0, parts)
 		for i, n := range resp.CellsPerResult {
+			if n == 0 {
+				continue
+			}
 			p := scanPart{cells: all[:n:n], stale: stale}
 			if i < len(resp.PartialFlagPerResult) {
 				p.partial = resp.PartialFlagPerResult[i]
@@ -218,7 +223,7 @@ func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
 			if i < len(resp.QueryMetrics) {
 				p.scanned = resp.QueryMetrics[i].GetBlockBytesScanned()
 			}
-			reply.parts[i], all = p, all[n:]
+			reply.parts, all = append(reply.parts, p), all[n:]
 		}
 	}
 	if resp.ScanMetrics != nil {

@@ -294,6 +294,7 @@ func (b *batch) sendAll(ready []int, routes []*route.Route) {
 // batch's fixed fields and the items of the chunk, and writes to the chunk.
 func (b *batch) exchange(c *chunk) event {
 	param, block := c.request(b.items, b.core.nonceGroup)
+	c.resp.parts, c.resp.actions = len(c.parts), c.count
 	q := request{service: ClientService, method: "Multi", param: param, cells: block, result: &c.resp, yield: !c.unsafe, watched: b.replicas != nil}
 	limit := b.core.cfg.RPCTimeout
 	if !c.replicas {

@@ -16,6 +16,10 @@ type multiAnswer struct {
 	regions   []regionAnswer
 	results   []resultAnswer // of all regions, in order
 	processed bool           // HBase before 2.4 says it here
+
+	// parts and actions are what was asked: an answer to more is not read. Two
+	// bytes of an answer can make forty of memory. 0: no bound.
+	parts, actions int
 }
 
 // regionAnswer is a RegionActionResult.
@@ -45,7 +49,7 @@ type rareAnswer struct {
 const multiAnswerName = "answer to Multi"
 
 // Reset forgets an earlier attempt's answer.
-func (m *multiAnswer) Reset() { *m = multiAnswer{} }
+func (m *multiAnswer) Reset() { *m = multiAnswer{parts: m.parts, actions: m.actions} }
 
 // UnmarshalVT reads MultiResponse{1 regionActionResult*, 2 processed}.
 func (m *multiAnswer) UnmarshalVT(b []byte) error {
@@ -59,6 +63,9 @@ func (m *multiAnswer) UnmarshalVT(b []byte) error {
 				}
 			}
 		}
+	}
+	if m.parts > 0 && (regions > m.parts || results > m.actions) {
+		return badAnswer("%d results of %d regions for %d actions in %d", results, regions, m.actions, m.parts)
 	}
 	m.regions, m.results = make([]regionAnswer, 0, regions), make([]resultAnswer, 0, results)
 	for f := wire.Fields(multiAnswerName, b); f.Next(); {
