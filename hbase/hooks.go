@@ -19,8 +19,8 @@ import (
 // implements none of the interfaces is an error of [Open].
 //
 // Methods are called on the goroutine that does the work, several at a time:
-// they must be safe for concurrent use, return at once, and not call the
-// client. What the events point to must not be changed; rows are valid during
+// they must be safe for concurrent use, return at once, not panic, and not call
+// the client. What the events point to must not be changed; rows are valid during
 // the call only. A client without hooks pays nothing for them.
 //
 // Ready-made hooks: [Trace], package hbaseotel for OpenTelemetry, package
@@ -226,7 +226,9 @@ func (sc *Scanner) observe(ctx context.Context) context.Context {
 		sc.seen.info.Table = t.t.name
 	}
 	for _, h := range sc.seen.hooks {
-		ctx = h.ScanStart(ctx, sc.seen.info)
+		if next := h.ScanStart(ctx, sc.seen.info); next != nil {
+			ctx = next
+		}
 	}
 	sc.seen.ctx = ctx
 	return ctx

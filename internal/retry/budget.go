@@ -274,7 +274,7 @@ func (b *Budget) Succeeded() {
 func (b *Budget) Next(c Class, hint time.Duration) (wait time.Duration, ok bool) {
 	s := c.Schedule()
 	n, random := b.counts[c], b.random()
-	stretch := stretched(c) && (b.cfg.Tokens.Scarce() || b.target.Scarce())
+	stretch := stretched(c) && (b.target.Scarce() || b.cfg.Tokens.Scarce() && !b.target.well())
 	if stretch {
 		wait = s.Wait(max(n, 16), random) // beyond every cap
 	} else {

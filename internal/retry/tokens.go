@@ -16,8 +16,10 @@ import (
 // and waiting costs the server as little as refusing.
 //
 // There is one per client, for all that its calls cost the cluster, and one per
-// server, which notices that a single one is in trouble among many. Safe for
-// concurrent use; nil never runs out.
+// server, which notices that a single one is in trouble among many. A call to a
+// server that is well does not pay for the others: the client's bucket counts
+// where two calls have failed of late, be there ever so many servers with a few
+// calls each. Safe for concurrent use; nil never runs out.
 type Tokens struct {
 	spent atomic.Int64 // tenths of a token missing from the bucket
 
@@ -30,6 +32,8 @@ type Tokens struct {
 const (
 	tokenScale = 10
 	maxTokens  = 10 * tokenScale
+	// wellBelow is two tokens: with one, the call that asks would be enough.
+	wellBelow = 2 * tokenScale
 	// While tokens are scarce, retries are at most a fifth of the calls that
 	// begin, and one a second, so that whoever is alone still gets through. Ten
 	// may be put aside.
@@ -43,6 +47,10 @@ func NewTokens() *Tokens { return &Tokens{} }
 
 // Scarce says whether retries ought to be rare.
 func (t *Tokens) Scarce() bool { return t != nil && t.spent.Load() >= maxTokens/2 }
+
+// well says whether the server has had no more than a failure or so of late. Of
+// those of whom nothing is known (nil) it says no.
+func (t *Tokens) well() bool { return t != nil && t.spent.Load() < wellBelow }
 
 // Left gives the tokens in the bucket, of ten.
 func (t *Tokens) Left() float64 {

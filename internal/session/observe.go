@@ -364,10 +364,12 @@ func pick[H any](list *[]H, v any) int {
 }
 
 // begin tells the operation hooks of an operation; it gives the context it
-// runs with.
+// runs with. A hook that gives none leaves it as it is.
 func (h *Hooks) begin(ctx context.Context, o Operation) context.Context {
 	for _, k := range h.operations {
-		ctx = k.OperationStart(ctx, o)
+		if next := k.OperationStart(ctx, o); next != nil {
+			ctx = next
+		}
 	}
 	return ctx
 }
@@ -380,7 +382,9 @@ func (h *Hooks) ended(ctx context.Context, o Operation, r OperationResult) {
 
 func (h *Hooks) attempt(ctx context.Context, a Attempt) context.Context {
 	for _, k := range h.attempts {
-		ctx = k.AttemptStart(ctx, a)
+		if next := k.AttemptStart(ctx, a); next != nil {
+			ctx = next
+		}
 	}
 	return ctx
 }
