@@ -12,9 +12,6 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 )
 
-// herdSize callers are as many as a large gateway has at one time.
-const herdSize = 10_000
-
 // herd is callers of a table, each of which asks for a row of its own.
 type herd struct {
 	t      *testing.T
@@ -82,7 +79,7 @@ func (h *herd) all(f func(i int, r *fakeRegion)) {
 	}
 }
 
-// TestHerds: ten thousand callers in whatever happens to many regions at once,
+// TestHerds: herdSize callers in whatever happens to many regions at once,
 // with the numbers that must not be exceeded.
 func TestHerds(t *testing.T) {
 	for _, tc := range []struct {
@@ -167,7 +164,7 @@ func TestHerds(t *testing.T) {
 					h.c.move(r, h.c.server(6+i%5), true)
 				}
 			},
-			reads: 0, took: 100 * time.Millisecond, extra: herdSize,
+			reads: 2, took: 100 * time.Millisecond, extra: herdSize,
 		},
 		{
 			name: "whole table moved, without a word", servers: 10, regions: 1000,

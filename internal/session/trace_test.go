@@ -413,6 +413,7 @@ func (p *tracePart) perform(t *testing.T, tr *trace, op string, jitter float64) 
 	for _, f := range later {
 		f()
 	}
+	synctest.Wait() // what has happened is known
 	x.c.forgetLog()
 	tr.on = true
 	ctx, stop := context.WithTimeout(t.Context(), timeout)
