@@ -129,7 +129,11 @@ func (g *generator) op(lane int) Op {
 		op := Op{Kind: "mutator"}
 		rows := g.rows(lane, 6)
 		for range 3 + g.IntN(15) {
-			c := rename(g.change(lane).Changes[0], rows[g.IntN(len(rows))])
+			c := g.change(lane).Changes[0]
+			for stampedByServer(&c) && c.deletes() { // see lane.do
+				c = g.change(lane).Changes[0]
+			}
+			c = rename(c, rows[g.IntN(len(rows))])
 			c.Unrepeatable = c.showsTwice()
 			if c.Kind == "increment" || c.Kind == "append" {
 				c.NoResult = true

@@ -18,6 +18,11 @@ func (l *lane) do(ctx context.Context, n int, op *Op) {
 		defer cancel()
 		ctx = limit
 	}
+	if op.deletesNow() {
+		// An increment within the millisecond of another is stamped with the
+		// next one, and would not be hidden.
+		sleep(context.WithoutCancel(ctx), 5*time.Millisecond)
+	}
 	// Long before the operation gives up, what it waits for is still there to be
 	// looked at.
 	late := time.AfterFunc(operationTimeout/3, func() {
@@ -49,6 +54,12 @@ func (l *lane) do(ctx context.Context, n int, op *Op) {
 	default:
 		l.r.violation("event %d: there is no operation %q", n, op.Kind)
 	}
+}
+
+// deletesNow says whether it writes a marker stamped by the server.
+func (op *Op) deletesNow() bool {
+	return slices.ContainsFunc(op.Changes, func(c Change) bool { return stampedByServer(&c) && c.deletes() }) ||
+		slices.ContainsFunc(op.Ops, func(o Op) bool { return o.deletesNow() })
 }
 
 // attempts counts the requests of an operation, by way of the client's hooks.

@@ -304,7 +304,8 @@ func sleep(ctx context.Context, d time.Duration) {
 // fault does one thing to the cluster. What cannot be done just now is passed
 // over: a region may be on the server it is moved to, or be split already.
 func (r *run) fault(ctx context.Context, f *Fault) {
-	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
+	// What has begun is brought to its end.
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	m := r.mini
 	switch f.Kind {
