@@ -2,6 +2,7 @@ package hfile
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func testSeek(t *testing.T, r *Reader) {
 	if b := r.Bloom(); b != nil && b.Type == "ROW" && absent < len(rows)*8/10 {
 		t.Errorf("the bloom filter knows only of %d out of %d rows that they are absent", absent, len(rows))
 	}
-	s, err := r.Seek([]byte{0xff, 0xff})
+	s, err := r.Seek(bytes.Repeat([]byte{0xff}, 20))
 	if err != nil || s.Next() || s.Err() != nil {
 		t.Errorf("seek behind all: %v %v", err, s.Err())
 	}
