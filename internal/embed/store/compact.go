@@ -30,7 +30,7 @@ func (t *Table) MajorCompact(ctx context.Context, start, end []byte, families []
 	defer s.leave()
 	g := &compaction{t: t, schema: t.Schema(), now: s.now()}
 	g.only(families)
-	opts := cells.CollectorOptions{Now: g.now, ReadPoint: s.readers.oldest(&s.mvcc), PurgeAfter: g.schema.PurgeDeletesAfter.Milliseconds()}
+	opts := cells.CollectorOptions{Now: g.now, ReadPoint: s.readers.oldest(t.id, start, end, &s.mvcc), PurgeAfter: g.schema.PurgeDeletesAfter.Milliseconds()}
 	earliest, err := g.earliestPuts(ctx, start, end)
 	if err != nil {
 		return err

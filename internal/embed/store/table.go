@@ -167,7 +167,7 @@ func (t *Table) NewScan(spec *cells.ScanSpec, readPoint uint64) (*Scanner, error
 	sc := &Scanner{s: t.s}
 	// Registered before the read point is taken for good, so that a major
 	// compaction that starts meanwhile spares what we may see.
-	sc.readPoint = t.s.readers.add(sc, readPoint, &t.s.mvcc)
+	sc.readPoint = t.s.readers.add(sc, reading{t.id, spec.Lower, spec.Upper, readPoint}, &t.s.mvcc)
 	see := sc.readPoint
 	if spec.Uncommitted {
 		see = math.MaxUint64
