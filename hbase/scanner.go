@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 )
 
@@ -109,7 +110,11 @@ func newScanner(ctx context.Context, t *Table, s *Scan) *Scanner {
 	if cp.MaxResultSize == 0 {
 		cp.MaxResultSize = t.c.cfg.ScannerMaxResultSize
 	}
-	return startScanner(ctx, t.c, &cp, &rpcScan{t: t, scan: &cp}, t.c.cfg.ScannerTimeout, t.c.cfg.MaxRowSize)
+	sc := startScanner(ctx, t.c, &cp, &rpcScan{t: t, scan: &cp}, t.c.cfg.ScannerTimeout, t.c.cfg.MaxRowSize)
+	if t.name == meta.MetaTable {
+		sc.st.compare = meta.CompareRows
+	}
+	return sc
 }
 
 func startScanner(ctx context.Context, c *Client, s *Scan, tr scanTransport, step time.Duration, maxRow int64) *Scanner {

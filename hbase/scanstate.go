@@ -36,6 +36,8 @@ type scanState struct {
 	pos       []byte
 	inclusive bool
 	rowsLeft  int // of Scan.Limit; meaningless without one
+	// compare is the table's order of rows: bytes, but for hbase:meta.
+	compare func(a, b []byte) int
 
 	// row is the unfinished row, nil if there is none. buf holds accepted
 	// cells of it not yet handed out: all of them when rows are joined, less
@@ -100,7 +102,7 @@ type scanOpening struct {
 }
 
 func newScanState(s *Scan, maxRow int64) *scanState {
-	st := &scanState{s: s, pos: s.Start, inclusive: !s.ExcludeStart || len(s.Start) == 0, rowsLeft: s.Limit, maxRow: maxRow}
+	st := &scanState{s: s, pos: s.Start, inclusive: !s.ExcludeStart || len(s.Start) == 0, rowsLeft: s.Limit, maxRow: maxRow, compare: bytes.Compare}
 	// A forward range that is empty by its bounds is done before it starts.
 	if len(s.Start) > 0 && len(s.Stop) > 0 {
 		c := bytes.Compare(s.Start, s.Stop)
@@ -223,7 +225,7 @@ func (st *scanState) outside(row []byte) bool {
 	if len(st.pos) == 0 {
 		return false
 	}
-	c := bytes.Compare(row, st.pos)
+	c := st.compare(row, st.pos)
 	if st.s.Reversed {
 		c = -c
 	}

@@ -152,11 +152,11 @@ func checkScan(s *Scan) error {
 	if err := checkReplica(op, s.Consistency, s.ReplicaID); err != nil {
 		return err
 	}
-	if s.Prefetch > PrefetchNever {
-		return invalid(op, "prefetch", s.Prefetch.String()+" is unknown")
-	}
 	if err := checkQuerySecurity(op, s.ACL, s.Authorizations); err != nil {
 		return err
+	}
+	if s.Prefetch > PrefetchNever {
+		return invalid(op, "prefetch", s.Prefetch.String()+" is unknown")
 	}
 	if s.MaxResultSize < 0 {
 		return invalid(op, "max result size", fmt.Sprintf("%d is negative", s.MaxResultSize))
@@ -190,6 +190,8 @@ func (t *Table) checkMutation(op string, m Mutation) error {
 	}
 	if ttl := m.options().TTL; ttl < 0 {
 		return invalid(op, errRow(mu.row), fmt.Sprintf("TTL %v is negative", ttl))
+	} else if ttl > 0 && isDelete {
+		return invalid(op, errRow(mu.row), "a Delete takes no TTL")
 	}
 	if mu.timestamp < 0 {
 		return invalid(op, errRow(mu.row), fmt.Sprintf("timestamp %d is negative", mu.timestamp))
