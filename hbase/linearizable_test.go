@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,10 +108,22 @@ func (in rowInput) do(ctx context.Context, t *hbase.Table) (out rowOutput, err e
 	return out, err
 }
 
+// hedgeCounter counts hedged reads.
+type hedgeCounter struct{ atomic.Int64 }
+
+func (c *hedgeCounter) Hedged(context.Context, hbase.Hedge) { c.Add(1) }
+
 // TestRowsAreLinearizable: whatever is done to servers, regions and single
 // calls, what the clients see of a row is what one client after another could
 // have seen.
 func TestRowsAreLinearizable(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { linearizable(t, 1) })
+	// Hedges ask the primary again, over another connection, and never one of
+	// the replicas, which are far behind.
+	t.Run("hedged", func(t *testing.T) { linearizable(t, 3, hbase.WithHedgedReads()) })
+}
+
+func linearizable(t *testing.T, replicas int, options ...hbase.Option) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	c, err := minihbase.Start(t.Context(), minihbase.Options{ControlPort: -1})
@@ -118,9 +131,12 @@ func TestRowsAreLinearizable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.CreateTable(t.Context(), "t", []string{"f"}, []byte("r2")); err != nil {
+	if err := c.CreateReplicatedTable(t.Context(), "t", []string{"f"}, replicas, []byte("r2")); err != nil {
 		t.Fatal(err)
 	}
+	c.SetReplicaLag(time.Hour)
+	var hedges hedgeCounter
+	options = append(options, hbase.WithHooks(&hedges), hbase.WithRPCTimeout(100*time.Millisecond), hbase.WithPingAfter(50*time.Millisecond))
 	for i, r := range []minihbase.Rule{
 		{Action: minihbase.DropReply}, {Action: minihbase.DropRequest}, {Action: minihbase.CloseAfter}, {Action: minihbase.Truncate},
 		{Action: minihbase.DelayReply, Delay: 20 * time.Millisecond},
@@ -129,6 +145,12 @@ func TestRowsAreLinearizable(t *testing.T) {
 		{Action: minihbase.Fail, Exception: minihbase.Exception{Class: "CallQueueTooBigException"}},
 	} {
 		r.Table, r.Probability, r.Seed = "t", 0.002, seed+uint64(i)
+		if _, err := c.AddRule(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if replicas > 1 { // slow reads are what is hedged
+		r := minihbase.Rule{Match: minihbase.Match{Table: "t", Method: "Get"}, Action: minihbase.DelayReply, Delay: 15 * time.Millisecond, Probability: 0.04, Seed: seed}
 		if _, err := c.AddRule(r); err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +167,7 @@ func TestRowsAreLinearizable(t *testing.T) {
 		if w%4 != 0 {
 			continue
 		}
-		client, err := hbase.Open(t.Context(), c.Address(), hbase.WithRPCTimeout(100*time.Millisecond), hbase.WithPingAfter(50*time.Millisecond))
+		client, err := hbase.Open(t.Context(), c.Address(), options...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +237,7 @@ func TestRowsAreLinearizable(t *testing.T) {
 		time.Sleep(time.Duration(random.IntN(40)) * time.Millisecond)
 	}
 	wg.Wait()
-	t.Logf("%d operations: %v", len(history), outcomes)
+	t.Logf("%d operations: %v; %d hedges", len(history), outcomes, hedges.Load())
 	switch result := porcupine.CheckOperationsTimeout(rowModel, history, 20*time.Second); result {
 	case porcupine.Illegal:
 		t.Errorf("no order explains what was seen")
