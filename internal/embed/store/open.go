@@ -100,6 +100,9 @@ func Open(o Options) (*Store, error) {
 		}
 		defer lock.Close() // the engine holds a reference of its own
 		po.Lock = lock
+		if err := removeBulkFiles(fsys, s.dir); err != nil {
+			return nil, dirError(s.dir, err)
+		}
 	}
 	cache := pebble.NewCache(po.CacheSize)
 	defer cache.Unref()
@@ -108,7 +111,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, dirError(s.dir, err)
 	}
-	s.db = db
+	s.db, s.fs, s.options = db, guard, engineOptionsOf(po)
 	guard.open.Store(true)
 	if err := s.loadCounters(); err != nil {
 		return nil, errors.Join(fmt.Errorf("store %s: %w", s.dir, err), db.Close())

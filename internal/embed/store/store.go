@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 )
@@ -24,6 +25,9 @@ type Store struct {
 	now  func() int64
 	sync bool // commits wait for the disk if their durability asks for it
 	seed maphash.Seed
+	fs   vfs.FS // as the engine sees it
+	// options are the engine's, for whoever writes files of its kind.
+	options *pebble.Options
 
 	mvcc   mvcc
 	locks  *rowLocks
