@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"strconv"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
@@ -33,20 +34,13 @@ func (s *Server) clientService() *rpcserver.Service {
 		c.Target.Detail = in.GetCall().GetServiceName() + "." + in.GetCall().GetMethodName()
 	}))
 	rpcserver.Handle(svc, "ExecRegionServerService", s.execServerService)
-	rpcserver.Handle(svc, "PrepareBulkLoad", func(context.Context, *rpcserver.Call, *pb.PrepareBulkLoadRequest) (*pb.PrepareBulkLoadResponse, error) {
-		return nil, errBulkLoad()
-	})
-	rpcserver.Handle(svc, "BulkLoadHFile", func(context.Context, *rpcserver.Call, *pb.BulkLoadHFileRequest) (*pb.BulkLoadHFileResponse, error) {
-		return nil, errBulkLoad()
-	})
-	rpcserver.Handle(svc, "CleanupBulkLoad", func(context.Context, *rpcserver.Call, *pb.CleanupBulkLoadRequest) (*pb.CleanupBulkLoadResponse, error) {
-		return nil, errBulkLoad()
-	})
+	rpcserver.Handle(svc, "PrepareBulkLoad", s.prepareBulkLoad)
+	rpcserver.Handle(svc, "BulkLoadHFile", s.bulkLoad, rpcserver.Describe(func(c *rpcserver.Call, in *pb.BulkLoadHFileRequest) {
+		s.aim(c, in.GetRegion(), nil)
+		c.Target.Detail = strconv.Itoa(len(in.GetFamilyPath())) + " files"
+	}))
+	rpcserver.Handle(svc, "CleanupBulkLoad", s.cleanupBulkLoad)
 	return svc
-}
-
-func errBulkLoad() error {
-	return rpcserver.Unsupported("unsupported: bulk load (there are no HFiles here; write through Put or Multi)")
 }
 
 // aim says what a call is about: a region and perhaps a row.

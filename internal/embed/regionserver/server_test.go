@@ -308,7 +308,7 @@ func TestMultiCellOrder(t *testing.T) {
 	}
 }
 
-func TestExecAndBulkLoad(t *testing.T) {
+func TestExecRefused(t *testing.T) {
 	h := newHarness(t, nil)
 	tab := h.create("t", oneFamily(), nil)
 	c := h.dial(rpctest.Options{})
@@ -326,9 +326,6 @@ func TestExecAndBulkLoad(t *testing.T) {
 		{"ExecService", exec("MultiRowMutationService", "Nothing", []byte{}), "UnknownProtocolException", true},
 		{"ExecService", exec("MultiRowMutationService", "MutateRows", []byte{0xff}), "IOException", false},
 		{"ExecRegionServerService", exec("X", "Y", []byte{}), "UnknownProtocolException", true},
-		{"PrepareBulkLoad", &pb.PrepareBulkLoadRequest{TableName: tab.name.ToProto()}, "DoNotRetryIOException", true},
-		{"BulkLoadHFile", &pb.BulkLoadHFileRequest{Region: specifier(tab.regions[0])}, "DoNotRetryIOException", true},
-		{"CleanupBulkLoad", &pb.CleanupBulkLoadRequest{BulkToken: new("x")}, "DoNotRetryIOException", true},
 	} {
 		_, err := c.Call(tt.method, tt.in, nil)
 		if x := rpctest.Remote(err); x == nil || x.Short() != tt.class || x.DoNotRetry != tt.dnr {
