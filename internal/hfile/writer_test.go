@@ -78,7 +78,7 @@ func TestRoundTrip(t *testing.T) {
 		for _, codec := range []Compression{CompressionNone, CompressionGZ, CompressionSnappy, CompressionLZ4, CompressionZstd} {
 			for _, o := range []WriterOptions{
 				{},
-				{BlockBytes: 900, IndexBytes: 300, BloomBytes: 64, BytesPerChecksum: 100, Checksum: ChecksumCRC32, PlainTags: true},
+				{BlockBytes: 900, IndexBytes: 120, BloomBytes: 64, BytesPerChecksum: 100, Checksum: ChecksumCRC32, PlainTags: true},
 			} {
 				o.Encoding, o.Compression = enc, codec
 				t.Run(fmt.Sprint(enc, codec, o.BlockBytes), func(t *testing.T) {
