@@ -507,6 +507,9 @@ func (b *batch) failed(i int, c *chunk, p *part, err error, sent bool) {
 			b.tell(c, p, err, d, again)
 		}
 	}
+	if d.TurnedAway && b.mayGoElsewhere(i) {
+		d.TurnedAway, d.Wait = false, retry.Transit
+	}
 	switch {
 	case b.ctx.Err() != nil || !d.Retriable || d.TurnedAway:
 		b.budget.Failed(err, d)

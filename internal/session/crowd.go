@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+
 	"github.com/holdfast-hbase/holdfast/internal/health"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 )
@@ -24,6 +26,12 @@ func (c *Core) waitFor(s *health.Server) (*peer, error) {
 		return nil, s.TurnAway(int(limit))
 	}
 	return p, nil
+}
+
+// turnedAway says whether a call has ended because too many wait.
+func turnedAway(err error) bool {
+	down, ok := errors.AsType[*health.DownError](err)
+	return ok && down.Waiting > 0
 }
 
 // inTrouble gives the server of a row's region if that does not answer; nil
@@ -98,6 +106,16 @@ func (b *batch) waitForRegion(row []byte) error {
 		return b.waitFor(s)
 	}
 	return nil
+}
+
+// mayGoElsewhere says whether an item whose primary has too many waiting for it
+// may be answered by a replica: then it stays, without being counted.
+func (b *batch) mayGoElsewhere(i int) bool {
+	if b.replicas == nil || !b.items[i].Timeline {
+		return false
+	}
+	r := b.core.routes.Known(b.tableName, b.items[i].Row, false)
+	return r != nil && len(b.core.routes.Replicas(r)) > 0
 }
 
 func (b *batch) waitNoMore() {

@@ -294,9 +294,12 @@ func (s *spread) lost(ctx context.Context, e ending) error {
 		}
 	case e.isPrimary():
 		s.primary = e.err
+		// A primary that has had its attempts, or for which too many wait
+		// already, is no reason for the others not to answer.
 		story, ok := errors.AsType[*retry.Error](e.err)
-		if !ok || story.Reason != retry.TooManyAttempts || !s.call.Timeline {
-			if s.hedged && s.running > 0 && ok && story.Reason == retry.TooManyAttempts {
+		over := ok && story.Reason == retry.TooManyAttempts || turnedAway(e.err)
+		if !over || !s.call.Timeline {
+			if s.hedged && s.running > 0 && over {
 				return nil // the hedge may still answer
 			}
 			return e.err
