@@ -263,7 +263,7 @@ func Classify(err error, at Attempt) Decision {
 
 	d.MaybeApplied = r.applied
 	if f.sentKnown {
-		d.MaybeApplied = f.sent || f.rule == ruleServerDown && at.Sent
+		d.MaybeApplied = f.sent || at.Sent && (f.rule == ruleServerDown || f.rule == ruleTurnedAway)
 	}
 	if d.MaybeApplied && at.Idempotency == Unsafe {
 		d.Retriable, d.UnknownOutcome, d.ReopenScanner = false, true, false

@@ -109,7 +109,7 @@ type Attempt struct {
 	Idempotency Idempotency
 	// Sent says that the server may have got the request. It is asked for only
 	// where the error cannot tell: when a request under way is given up because
-	// its server turned out to be down.
+	// its server turned out to be down, and its caller perhaps not let wait.
 	Sent bool
 	// Hints counts the RegionMoved hints this operation has followed already.
 	Hints int

@@ -213,3 +213,65 @@ func TestTurnedAwayError(t *testing.T) {
 		}
 	})
 }
+
+// TestTurnedAwayAfterSending: whose request was under way when its server fell
+// silent may have been heard, also if he is then not let wait.
+func TestTurnedAwayAfterSending(t *testing.T) {
+	for name, put := range map[string]func(core *Core, table meta.TableName, row string) error{
+		"put": func(core *Core, table meta.TableName, row string) error {
+			_, err := mutate(context.Background(), core, table, row, Safe, 0)
+			return err
+		},
+		"increment": func(core *Core, table meta.TableName, row string) error {
+			_, err := mutate(context.Background(), core, table, row, Nonced, uint64(len(row)))
+			return err
+		},
+		"batch": func(core *Core, table meta.TableName, row string) error {
+			return core.Batch(context.Background(), table, []Item{putItem(row, Safe)})[0].Err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newFake(t, 2)
+				table := c.table("t")
+				core := c.open(func(cfg *Config) { cfg.MaxWaitingPerServer = 1 })
+				if _, _, err := get(t.Context(), core, table, "warm"); err != nil {
+					t.Fatal(err)
+				}
+				// It hears all three, and cannot answer any more.
+				var heard atomic.Int32
+				c.hook(func(q *query) *reply {
+					if c.tableOf(q) != "t" {
+						return nil
+					}
+					if heard.Add(1) == 3 {
+						c.server(1).freeze()
+					}
+					return &reply{apply: true, delay: time.Millisecond}
+				})
+				var wg sync.WaitGroup
+				var turned atomic.Int32
+				for i := range 3 {
+					row := strings.Repeat("r", i+1)
+					wg.Go(func() {
+						err := put(core, table, row)
+						if err == nil {
+							return
+						}
+						turned.Add(1)
+						if n := c.region(table, row).count[row]; n == 1 && retry.SafeToRetry(err) {
+							t.Errorf("applied %d times, and called safe to retry: %v", n, err)
+						}
+					})
+				}
+				time.Sleep(8 * time.Second)
+				c.hook(nil)
+				c.server(1).thaw()
+				wg.Wait()
+				if n := turned.Load(); n != 2 {
+					t.Errorf("%d of 3 were turned away, want 2", n)
+				}
+			})
+		})
+	}
+}
