@@ -363,7 +363,7 @@ public class PeerBench {
   }
 
   private static void routes(Map<String, Object> out, Peer other, Peer p, int rows) throws Exception {
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < rows; i++) {
       other.get(rowName(i));
     }
     long before = heap();
