@@ -37,6 +37,11 @@ type RowRange struct {
 	IncludeStop  bool
 }
 
+func (r RowRange) clone() RowRange {
+	r.Start, r.Stop = bytes.Clone(r.Start), bytes.Clone(r.Stop)
+	return r
+}
+
 // String prints the range as an interval.
 func (r RowRange) String() string {
 	open, end := "[", ")"
@@ -93,6 +98,7 @@ type ParallelScanner struct {
 // scanUnit is one piece of the range.
 type scanUnit struct {
 	left   RowRange // what has not been handed out; the consumer's
+	last   []byte   // memory for left.Start
 	begun  bool     // something has been: left.Start is its row
 	open   bool     // and that row may go on
 	server meta.ServerName
@@ -127,6 +133,9 @@ func (t *Table) ScanParallel(ctx context.Context, s *Scan, o ParallelOptions) *P
 	p.todo = slices.Clone(o.Ranges)
 	if o.Ranges == nil {
 		p.todo = []RowRange{{s.Start, s.Stop, s.ExcludeStart, s.IncludeStop}}
+	}
+	for i := range p.todo {
+		p.todo[i] = p.todo[i].clone()
 	}
 	return p
 }
@@ -213,7 +222,8 @@ func (p *ParallelScanner) advance(r *Result) bool {
 	}
 	p.goesOn(u, r.Partial)
 	// A row that is not complete has to be read again from its start.
-	u.begun, u.left.Start, u.left.ExcludeStart = true, r.Row, !r.Partial
+	u.last = append(u.last[:0], r.Row...) // r is the caller's
+	u.begun, u.left.Start, u.left.ExcludeStart = true, u.last, !r.Partial
 	return true
 }
 
@@ -315,6 +325,9 @@ func (p *ParallelScanner) Remaining() []RowRange {
 		all = append(all, u.left)
 	}
 	all = append(all, p.todo...)
+	for i := range all {
+		all[i] = all[i].clone()
+	}
 	slices.SortFunc(all, func(a, b RowRange) int {
 		if p.scan.Reversed {
 			return compareStarts(b.Start, a.Start)

@@ -1,6 +1,7 @@
 package hbase
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -104,6 +105,7 @@ func newScanner(ctx context.Context, t *Table, s *Scan) *Scanner {
 		return deadScanner(ctx, err)
 	}
 	cp := *s
+	cp.Start, cp.Stop = bytes.Clone(s.Start), bytes.Clone(s.Stop)
 	if cp.Caching == 0 {
 		cp.Caching = t.c.cfg.ScannerCaching
 	}

@@ -172,7 +172,11 @@ func (st *scanState) accept(a *scanAnswer, out []*Result) ([]*Result, error) {
 		st.slab = make([]Result, 0, n+1)
 		out = slices.Grow(out, n+1)
 	}
-	defer func() { st.slab = nil }()
+	before := st.pos
+	defer func() {
+		st.slab = nil
+		st.keep(before)
+	}()
 	for i := range a.parts {
 		p := &a.parts[i]
 		if len(p.cells) == 0 {
@@ -218,6 +222,18 @@ func (st *scanState) accept(a *scanAnswer, out []*Result) ([]*Result, error) {
 		}
 	}
 	return out, nil
+}
+
+// keep copies what is remembered of an answer: its bytes are the caller's now,
+// who may write into them.
+func (st *scanState) keep(before []byte) {
+	if !sameBytes(st.pos, before) {
+		st.pos = bytes.Clone(st.pos)
+	}
+	if st.row != nil && !st.joins() {
+		st.row = bytes.Clone(st.row)
+		st.last.Family, st.last.Qualifier = bytes.Clone(st.last.Family), bytes.Clone(st.last.Qualifier)
+	}
 }
 
 // outside says whether row cannot follow what was accepted so far.
@@ -315,6 +331,7 @@ func (st *scanState) remember(cs []Cell) {
 		eq += st.equals
 	}
 	st.last, st.hasLast, st.equals = *l, true, eq
+	st.last.Row, st.last.Value, st.last.Tags = nil, nil, nil // only its place in the row counts
 }
 
 // complete ends the unfinished row, if any.
