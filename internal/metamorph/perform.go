@@ -25,7 +25,7 @@ func (l *lane) do(ctx context.Context, n int, op *Op) {
 	}
 	// Long before the operation gives up, what it waits for is still there to be
 	// looked at.
-	late := time.AfterFunc(operationTimeout/3, func() {
+	late := time.AfterFunc(operationTimeout*3/4, func() {
 		l.r.violation("event %d: lane %d: %s does not end; the cluster: %s", n, l.id, text(op), l.r.describe())
 		if l.r.giveUp != nil {
 			l.r.giveUp()
@@ -375,6 +375,11 @@ func (l *lane) multiRow(ctx context.Context, n int, op *Op) {
 	}
 	if op.Kind == "check-rows" && got == done {
 		w := l.rows[op.Checks[0].Row]
+		if w.parted {
+			for _, c := range op.Changes {
+				l.rows[c.Row].parted = true
+			}
+		}
 		if !w.saw(func(s *state) bool { return s.holds(&op.Checks[0]) == applied }) {
 			l.r.violation("event %d: lane %d: %s: applied %v, but row %s is %s", n, l.id, text(op), applied, op.Checks[0].Row, w.expect(&Read{}))
 			w.vague = true

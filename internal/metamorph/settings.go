@@ -60,7 +60,7 @@ func base() []hbase.Option {
 
 // operationTimeout is what every operation has: no fault lasts for anywhere
 // near as long.
-const operationTimeout = 30 * time.Second
+const operationTimeout = time.Minute
 
 // unsafeTimeout is for operations that the client must not repeat: they wait for
 // a lost answer as long as they have time.
