@@ -83,6 +83,10 @@ func (c *Conn) readAnswer(own *pending) (over bool, err error) {
 	return c.readLarge(own, total, &h)
 }
 
+// trusted is the most memory that is taken on the word of a server alone. The
+// answers of scans, 2 MiB and a row more by default, are read in one piece.
+const trusted = 4 << 20
+
 // addressee takes out the call that a whole answer is for; nil if
 // there is none, or if it is an answer to no call. The error ends the
 // connection.
@@ -123,7 +127,11 @@ func (c *Conn) readLarge(own *pending, total int, h *wire.ResponseHeader) (over 
 	if int32(h.CallID) < 0 || !c.calls.waiting(h.CallID) {
 		return false, c.discard(left)
 	}
-	body, err := wire.ReadBody(c.reader, left, nil)
+	var room []byte
+	if left <= trusted {
+		room = make([]byte, 0, left)
+	}
+	body, err := wire.ReadBody(c.reader, left, room)
 	if err != nil {
 		return false, err // the call is still there and fails with the rest
 	}
