@@ -17,12 +17,11 @@ func TestResultsAreTheCallers(t *testing.T) {
 	rule(t, c, minihbase.Rule{Match: minihbase.Match{Method: "Scan", Table: "p"}, Every: 3, Action: minihbase.CloseAfter})
 	backwards := slices.Clone(rows)
 	slices.Reverse(backwards)
-	spoil := func(b []byte) []byte {
-		b = append(b, "spoilt"...)
+	spoil := func(b []byte) {
 		for i := range b {
 			b[i] ^= 0x55
 		}
-		return b
+		_ = append(b, "spoilt"...)
 	}
 	next := func(scan hbase.Scan, ordered, parallel bool) (func() (*hbase.Result, error), func() []hbase.RowRange) {
 		scan.Start, scan.Stop = []byte("r0000"), []byte("r2000")

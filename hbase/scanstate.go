@@ -383,13 +383,13 @@ func (st *scanState) leaveRegion() {
 
 func (st *scanState) finish() { st.done, st.open = true, false }
 
-// result makes a Result in the answer's slab: one allocation for all results of
-// an answer, which share its buffer anyway.
+// result makes a Result of one cell or more in the answer's slab: one allocation
+// for all results of an answer, which share its buffer anyway.
 func (st *scanState) result(cs []Cell, partial bool) *Result {
 	if len(st.slab) == cap(st.slab) {
 		st.slab = make([]Result, 0, 1)
 	}
-	st.slab = append(st.slab, Result{Row: st.row, Cells: cs, Partial: partial, Stale: st.stale, BlockBytesScanned: st.scanned})
+	st.slab = append(st.slab, Result{Row: cs[0].Row, Cells: cs, Partial: partial, Stale: st.stale, BlockBytesScanned: st.scanned})
 	st.scanned = 0
 	return &st.slab[len(st.slab)-1]
 }
