@@ -457,11 +457,7 @@ func (w *Writer) info() map[string][]byte {
 	return info
 }
 
-// appendTimeRange is a TimeRangeTracker message behind its magic.
+// appendTimeRange is a TimeRangeTracker as HBase 2 writes it: both ends.
 func appendTimeRange(from, to int64) []byte {
-	out := []byte(pbMagic)
-	out = append(out, 1<<3)
-	out = binary.AppendUvarint(out, uint64(from))
-	out = append(out, 2<<3)
-	return binary.AppendUvarint(out, uint64(to))
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(from)), uint64(to))
 }
