@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/registry"
@@ -51,18 +53,31 @@ func (c *Client) clusterAddress() route.Cluster {
 	return route.Cluster{Address: c.cfg.Address}
 }
 
-// cluster asks the cluster for its id too. Without an answer, the address has
-// to do.
+// cluster asks the cluster for its id too. Without an answer, what it said last
+// has to do, or else the address.
 func (c *Client) cluster(ctx context.Context) route.Cluster {
 	of := c.clusterAddress()
-	if who, ok := c.core.(identity); ok {
-		ctx, cancel := context.WithTimeout(ctx, idTime)
-		defer cancel()
-		if id, err := who.ClusterID(ctx); err == nil {
-			of.ID = id
-		}
+	c.askID(ctx)
+	if id := c.snapshots.id.Load(); id != nil {
+		of.ID = *id
 	}
 	return of
+}
+
+// askID asks the cluster for its id; empty if it does not say.
+func (c *Client) askID(ctx context.Context) string {
+	who, ok := c.core.(identity)
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, idTime)
+	defer cancel()
+	id, err := who.ClusterID(ctx)
+	if err != nil || id == "" {
+		return ""
+	}
+	c.snapshots.id.Store(&id)
+	return id
 }
 
 // SaveRoutes writes what the client knows of regions, for [Client.LoadRoutes]:
@@ -86,6 +101,9 @@ func (c *Client) LoadRoutes(ctx context.Context, r io.Reader) (RouteSnapshot, er
 type snapshots struct {
 	ctx context.Context // ends with the client; nil without a file
 	end context.CancelFunc
+	// writing makes the last of two who write be the one who began last.
+	writing sync.Mutex
+	id      atomic.Pointer[string] // of the cluster, as it has said, or else the file
 }
 
 // openSnapshot reads the file and goes on to write it. Whatever is wrong with
@@ -98,6 +116,9 @@ func (c *Client) openSnapshot(ctx context.Context) {
 	s, err := c.readSnapshot()
 	switch {
 	case err == nil:
+		if s.Cluster.ID != "" {
+			c.snapshots.id.Store(&s.Cluster.ID) // until the cluster says otherwise
+		}
 		c.log().Info("routes loaded", "file", c.cfg.RouteSnapshot, "routes", s.Routes, "of", s.Created, "took", time.Since(began))
 	case !errors.Is(err, fs.ErrNotExist):
 		c.log().Warn("routes not loaded", "file", c.cfg.RouteSnapshot, "err", err)
@@ -150,19 +171,24 @@ func (c *Client) keepSnapshot(loaded RouteSnapshot) {
 // checkSnapshot compares the cluster's id with that of the snapshot; false if
 // the cluster does not answer.
 func (c *Client) checkSnapshot(ctx context.Context, loaded RouteSnapshot) bool {
-	now := c.cluster(ctx)
-	if now.ID == "" {
+	id := c.askID(ctx)
+	if id == "" {
 		return false
 	}
-	if now.ID != loaded.Cluster.ID {
+	if id != loaded.Cluster.ID {
 		c.core.Routes().ForgetSnapshot()
-		c.log().Warn("routes of another cluster dropped", "file", c.cfg.RouteSnapshot, "of", loaded.Cluster.ID, "this", now.ID)
+		c.log().Warn("routes of another cluster dropped", "file", c.cfg.RouteSnapshot, "of", loaded.Cluster.ID, "this", id)
 	}
 	return true
 }
 
 // writeSnapshot writes the file beside its place, and then puts it there.
 func (c *Client) writeSnapshot(ctx context.Context) {
+	c.snapshots.writing.Lock()
+	defer c.snapshots.writing.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
 	if err := c.tryWriteSnapshot(ctx); err != nil {
 		c.log().Warn("routes not saved", "file", c.cfg.RouteSnapshot, "err", err)
 	}

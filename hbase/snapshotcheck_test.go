@@ -88,6 +88,26 @@ func TestSnapshotOfClusterAtSameAddress(t *testing.T) {
 			t.Errorf("the same cluster: %d routes, want 1", n)
 		}
 		same.Close()
+		// One that the cluster never tells its id still knows it from the file,
+		// and from before the cluster fell silent.
+		for _, silent := range []int{0, 1000} {
+			mute := open("one", silent)
+			time.Sleep(time.Minute)
+			mute.core.(*idCore).silent = 1000
+			mute.Close()
+			file, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			servers := health.NewTable()
+			r := route.New(route.Config{Source: lonelyMeta{}, Servers: servers})
+			if s, err := r.Load(file, route.Cluster{Address: "hbase://zk/hbase", ID: "two"}); !errors.Is(err, route.ErrSnapshotForeign) {
+				t.Errorf("silent %d: the file does not say any more whose it is: %+v, %v", silent, s, err)
+			}
+			r.Close()
+			servers.Close()
+			file.Close()
+		}
 		other := open("two", 2)
 		if n := other.RouteStats().Routes; n != 1 {
 			t.Errorf("%d routes before the cluster has said who it is, want 1", n)
