@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -29,43 +30,28 @@ are passed over.
 		Example: `  holdfast bulkload orders /data/hfiles
   holdfast bulkload hbase://127.0.0.1:2181/hbase ns:t ./out --copy`,
 		Args: argsBetween(2, 3),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			arg := ""
-			if len(args) == 3 {
-				arg, args = args[0], args[1:]
-			}
-			addr, err := address(arg)
-			if err != nil {
-				return err
-			}
-			ctx := cmd.Context()
-			if err := reachable(ctx, addr); err != nil {
-				return err
-			}
-			client, err := hbase.Open(ctx, addr)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, client.Close()) }()
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if !quiet {
 				o.Progress = func(r admin.BulkLoadResult) {
 					fmt.Fprintf(cmd.ErrOrStderr(), "loaded %d regions, %d cells\n", r.Regions, r.Cells)
 				}
 			}
-			res, err := client.Admin().BulkLoadWith(ctx, args[0], args[1], o)
-			if output == "json" {
-				return errors.Join(err, writeJSON(cmd.OutOrStdout(), struct {
-					Files   int   `json:"files"`
-					Split   int   `json:"split"`
-					Regions int   `json:"regions"`
-					Cells   int64 `json:"cells"`
-				}{res.Files, res.Split, res.Regions, res.Cells}))
-			}
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d files (%d of them cut), %d cells into %d regions of %s\n", res.Files, res.Split, res.Cells, res.Regions, args[0])
-			return nil
+			return withClient(cmd, args, 2, func(ctx context.Context, client *hbase.Client, args []string) error {
+				res, err := client.Admin().BulkLoadWith(ctx, args[0], args[1], o)
+				if output == "json" {
+					return errors.Join(err, writeJSON(cmd.OutOrStdout(), struct {
+						Files   int   `json:"files"`
+						Split   int   `json:"split"`
+						Regions int   `json:"regions"`
+						Cells   int64 `json:"cells"`
+					}{res.Files, res.Split, res.Regions, res.Cells}))
+				}
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%d files (%d of them cut), %d cells into %d regions of %s\n", res.Files, res.Split, res.Cells, res.Regions, args[0])
+				return nil
+			})
 		},
 	}
 	f := cmd.Flags()

@@ -104,11 +104,11 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("over an export: %v", err)
 			}
 			copied := "copy_" + strings.ReplaceAll(tt.name, " ", "_")
-			if _, err := Import(ctx, client, path, ImportOptions{Table: copied}); !errors.Is(err, hbase.ErrTableNotFound) {
+			if _, err := Import(ctx, client, path, &ImportOptions{Table: copied}); !errors.Is(err, hbase.ErrTableNotFound) {
 				t.Errorf("into no table: %v", err)
 			}
 			for range 2 { // the second time nothing changes
-				back, err := Import(ctx, client, path, ImportOptions{Table: copied, Create: true, Check: true})
+				back, err := Import(ctx, client, path, &ImportOptions{Table: copied, Create: true, Check: true})
 				if err != nil || back != got {
 					t.Fatalf("import: %+v, %v", back, err)
 				}
@@ -142,7 +142,7 @@ func TestResume(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if _, err := Import(t.Context(), client, path+".part", ImportOptions{}); !errors.Is(err, ErrIncomplete) {
+	if _, err := Import(t.Context(), client, path+".part", &ImportOptions{}); !errors.Is(err, ErrIncomplete) {
 		t.Errorf("import of a part: %v", err)
 	}
 	f, err := os.OpenFile(path+".part", os.O_APPEND|os.O_WRONLY, 0)
@@ -167,7 +167,7 @@ func TestResume(t *testing.T) {
 	if err != nil || got.Cells != 800 || parts != 2 {
 		t.Fatalf("%+v after %d more parts, %v", got, parts, err)
 	}
-	if back, err := Import(t.Context(), client, path, ImportOptions{Table: "copy", Create: true, Check: true}); err != nil || back != got {
+	if back, err := Import(t.Context(), client, path, &ImportOptions{Table: "copy", Create: true, Check: true}); err != nil || back != got {
 		t.Errorf("%+v, %v", back, err)
 	}
 	// With Restart, from the beginning.
@@ -201,7 +201,7 @@ func TestImportRefuses(t *testing.T) {
 	if err := client.Admin().CreateTable(ctx, admin.NewTable("u", admin.NewFamily("f"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Import(ctx, client, path, ImportOptions{Table: "u"}); err == nil || !strings.Contains(err.Error(), `no family "g"`) {
+	if _, err := Import(ctx, client, path, &ImportOptions{Table: "u"}); err == nil || !strings.Contains(err.Error(), `no family "g"`) {
 		t.Errorf("without a family: %v", err)
 	}
 	bad := bytes.Clone(whole)
@@ -211,7 +211,7 @@ func TestImportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c *CorruptError
-	if _, err := Import(ctx, client, badPath, ImportOptions{Table: "v", Create: true}); !errors.As(err, &c) || !strings.Contains(err.Error(), badPath) {
+	if _, err := Import(ctx, client, badPath, &ImportOptions{Table: "v", Create: true}); !errors.As(err, &c) || !strings.Contains(err.Error(), badPath) {
 		t.Errorf("damaged: %v", err)
 	}
 	if ok, err := client.Admin().TableExists(ctx, "v"); ok || err != nil {
@@ -224,7 +224,7 @@ func TestImportRefuses(t *testing.T) {
 	if err := tab.Put(ctx, hbase.NewPut("r000").SetAt("f", "more", 1, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Import(ctx, client, path, ImportOptions{Check: true}); err == nil || !strings.Contains(err.Error(), "held something before") {
+	if _, err := Import(ctx, client, path, &ImportOptions{Check: true}); err == nil || !strings.Contains(err.Error(), "held something before") {
 		t.Errorf("check of a table with more: %v", err)
 	}
 }

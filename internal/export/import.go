@@ -14,7 +14,8 @@ import (
 
 // ImportOptions of an import.
 type ImportOptions struct {
-	// Table to write to; "" means the one that was exported.
+	// Table to write to; "" means the one that was exported, whose name is
+	// filled in.
 	Table string
 	// Create makes the table, with the exported one's families, attributes and
 	// region boundaries, if it does not exist.
@@ -33,7 +34,7 @@ const rowBytes = 1 << 20
 // is first read to its end: if it is damaged, incomplete or newer, nothing is
 // written. A second import of one file changes nothing more. It answers what
 // was written.
-func Import(ctx context.Context, client *hbase.Client, path string, o ImportOptions) (Totals, error) {
+func Import(ctx context.Context, client *hbase.Client, path string, o *ImportOptions) (Totals, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Totals{}, err
@@ -46,7 +47,7 @@ func Import(ctx context.Context, client *hbase.Client, path string, o ImportOpti
 	if o.Table == "" {
 		o.Table = h.Table
 	}
-	if err := prepareTable(ctx, client, &h, &o); err != nil {
+	if err := prepareTable(ctx, client, &h, o); err != nil {
 		return Totals{}, err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
