@@ -69,7 +69,8 @@ const (
 )
 
 // Open opens or makes a store. Errors wrap ErrLocked, ErrNewerFormat,
-// ErrNotAStore or the file system's, and name the directory.
+// ErrNotAStore, ErrCorrupted, the engine's or the file system's, and name the
+// directory.
 func Open(o Options) (*Store, error) {
 	s := &Store{dir: o.Dir, now: o.Now, locks: newRowLocks(), seed: maphash.MakeSeed()}
 	if s.now == nil {
@@ -102,6 +103,9 @@ func Open(o Options) (*Store, error) {
 		po.Lock = lock
 		if err := removeBulkFiles(fsys, s.dir); err != nil {
 			return nil, dirError(s.dir, err)
+		}
+		if err := checkLog(fsys, s.dir); err != nil {
+			return nil, err
 		}
 	}
 	cache := pebble.NewCache(po.CacheSize)
