@@ -163,15 +163,21 @@ func TestEndedContexts(t *testing.T) {
 			} else {
 				tab.ForgetRoutes()
 			}
+			explained := func(err error) error {
+				if e := hbase.Explain(err); err != nil && (e.Kind == "" || e.Kind == "other" || e.String() == "") {
+					t.Errorf("%s: no explanation of %v", name, err)
+				}
+				return err
+			}
 			within(t, name+" with a canceled context", func() {
-				if err := call(canceled); !errors.Is(err, context.Canceled) && !asksNobody(name, warm) {
+				if err := explained(call(canceled)); !errors.Is(err, context.Canceled) && !asksNobody(name, warm) {
 					t.Errorf("%s, warm %v, canceled: %v", name, warm, err)
 				}
 			})
 			for _, d := range []time.Duration{-time.Hour, 0, 1, time.Millisecond} {
 				ctx, cancel := context.WithTimeout(t.Context(), d)
 				within(t, name+" with a context that ends", func() {
-					err := call(ctx)
+					err := explained(call(ctx))
 					if d == time.Millisecond && err == nil || asksNobody(name, warm) {
 						return
 					}
