@@ -132,6 +132,14 @@ func (c *Cell) HeapSize() int {
 	return 20 + len(c.Row) + len(c.Family) + len(c.Qualifier) + len(c.Value)
 }
 
+// keyValueOverhead is what an ExtendedCell of HBase weighs beside its bytes.
+const keyValueOverhead = 40
+
+// ResultSize is the size by which a scan's limits count a cell: HBase looks at
+// the serialized size and at the size in memory (KeyValue.heapSize), and the
+// latter reaches a limit first.
+func (c *Cell) ResultSize() int { return keyValueOverhead + c.HeapSize() }
+
 // Clone copies the cell and its bytes into one fresh buffer.
 func (c *Cell) Clone() Cell {
 	n := len(c.Row) + len(c.Family) + len(c.Qualifier) + len(c.Value) + len(c.Tags)

@@ -34,7 +34,7 @@ func (s State) MidRow() bool {
 type Limits struct {
 	// Batch is the most cells to return; 0 is no limit.
 	Batch int
-	// Bytes (by Cell.HeapSize) after which to stop; 0 is no limit. The cell
+	// Bytes (by Cell.ResultSize) after which to stop; 0 is no limit. The cell
 	// that crosses it is returned. Only consulted where MidRow is set; whole
 	// rows are the caller's to count.
 	Bytes int64
@@ -63,6 +63,7 @@ type Scanner struct {
 	done     bool
 	inRow    bool
 	at       int    // index of the family we are in
+	reading  bool   // that family has had a cell in this row
 	row      []byte // of the row we are in, or were last
 	kept     Cell   // the cell being transformed
 	arena    arena
@@ -339,6 +340,7 @@ func (s *Scanner) peek() (*Cell, error) {
 	for {
 		c := s.src.Cell()
 		if c == nil {
+			s.leaveFamily()
 			return nil, nil
 		}
 		cmp := -1
@@ -349,18 +351,31 @@ func (s *Scanner) peek() (*Cell, error) {
 					break
 				}
 			}
+			s.leaveFamily()
 			s.at++
 		}
 		if s.at == len(s.families) {
 			return nil, nil
 		}
 		if cmp == 0 {
+			s.reading = true
 			return c, nil
 		}
 		if err := s.src.SeekCell(s.families[s.at].name, nil, LatestTimestamp, Maximum); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// leaveFamily ends a family's part of a row. HBase's scanner of the family then
+// looks at its first cell of a later row, and closes for good if the filter is
+// done just now, even if it is not any more once the row has ended
+// (ColumnCountGetFilter).
+func (s *Scanner) leaveFamily() {
+	if s.reading && s.FilterDone() {
+		s.families[s.at].done = true
+	}
+	s.reading = false
 }
 
 func compareFamily(a, b []byte) int {
@@ -441,7 +456,7 @@ func (s *Scanner) leaveRow() error {
 // readRow reads on in the row until its end (MoreRows) or a limit.
 func (s *Scanner) readRow(dst []Cell, base int, lim *Limits) ([]Cell, State, error) {
 	midRow := lim.MidRow && !s.whole
-	var bytes int64
+	var bytes, weight int64
 	for {
 		c, err := s.peek()
 		if err != nil {
@@ -468,11 +483,12 @@ func (s *Scanner) readRow(dst []Cell, base int, lim *Limits) ([]Cell, State, err
 			return dst, NoMoreRows, &Exception{Class: ClassRowTooBig, DoNotRetry: true,
 				Message: "Max row size allowed: " + strconv.Itoa(maxRowBytes) + ", but the row is bigger than that."}
 		}
+		weight += int64(out.ResultSize())
 		state := MoreRows
 		switch {
 		case lim.Batch > 0 && len(dst)-base >= lim.Batch:
 			state = BatchReached
-		case midRow && lim.Bytes > 0 && bytes >= lim.Bytes:
+		case midRow && lim.Bytes > 0 && weight >= lim.Bytes:
 			state = SizeReachedMidRow
 		default:
 			continue

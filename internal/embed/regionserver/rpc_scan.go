@@ -280,7 +280,9 @@ func (p *page) fill(rows int) error {
 		}
 		// Where the batch ends with the row, HBase does not look ahead.
 		more = state != cells.NoMoreRows || sc.batch > 0 && len(p.cells)-from == sc.batch
-		size += sizeOf(p.cells[from:])
+		for i := range p.cells[from:] {
+			size += int64(p.cells[from+i].ResultSize())
+		}
 		if got := p.cells[from:]; len(got) > 0 {
 			// A partial Result whose row turns out to have had no more cells
 			// counts as a whole row once another begins.

@@ -97,7 +97,7 @@ func TestScanLimits(t *testing.T) {
 	for _, r := range []string{"r1", "r2"} {
 		mutate(t, tab, r, put(at("f:1", 1, "a"), at("f:2", 1, "b"), at("f:3", 1, "c"), at("g:1", 1, "d"), at("g:2", 1, "e")))
 	}
-	size := int64((&cells.Cell{Row: []byte("r1"), Family: []byte("f"), Qualifier: []byte("1"), Value: []byte("a")}).HeapSize())
+	size := int64((&cells.Cell{Row: []byte("r1"), Family: []byte("f"), Qualifier: []byte("1"), Value: []byte("a")}).ResultSize())
 	steps := func(lim cells.Limits) (out []string) {
 		t.Helper()
 		sc, err := tab.NewScan(whole(newest()), 0)
