@@ -114,7 +114,7 @@ func newScanner(ctx context.Context, t *Table, s *Scan) *Scanner {
 	}
 	sc := startScanner(ctx, t.c, &cp, &rpcScan{t: t, scan: &cp}, t.c.cfg.ScannerTimeout, t.c.cfg.MaxRowSize)
 	if t.name == meta.MetaTable {
-		sc.st.compare = meta.CompareRows
+		sc.st.orderBy(meta.CompareRows)
 	}
 	return sc
 }

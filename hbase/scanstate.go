@@ -103,15 +103,28 @@ type scanOpening struct {
 
 func newScanState(s *Scan, maxRow int64) *scanState {
 	st := &scanState{s: s, pos: s.Start, inclusive: !s.ExcludeStart || len(s.Start) == 0, rowsLeft: s.Limit, maxRow: maxRow, compare: bytes.Compare}
-	// A forward range that is empty by its bounds is done before it starts.
-	if len(s.Start) > 0 && len(s.Stop) > 0 {
-		c := bytes.Compare(s.Start, s.Stop)
-		if s.Reversed {
-			c = -c
-		}
-		st.done = c > 0 || c == 0 && !(s.IncludeStop && !s.ExcludeStart)
-	}
+	st.done = st.nothing()
 	return st
+}
+
+// orderBy sets the table's order of rows. It is called before anything else.
+func (st *scanState) orderBy(compare func(a, b []byte) int) {
+	st.compare = compare
+	st.done = st.nothing()
+}
+
+// nothing says whether the range is empty by its bounds: then the scan is done
+// before it starts.
+func (st *scanState) nothing() bool {
+	s := st.s
+	if len(s.Start) == 0 || len(s.Stop) == 0 {
+		return false
+	}
+	c := st.compare(s.Start, s.Stop)
+	if s.Reversed {
+		c = -c
+	}
+	return c > 0 || c == 0 && !(s.IncludeStop && !s.ExcludeStart)
 }
 
 // joins says whether whole rows are handed out.
