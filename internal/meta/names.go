@@ -175,16 +175,21 @@ func CompareRows(a, b []byte) int {
 		// A row without a comma (a table's state) precedes the regions.
 		return cmp.Compare(min(i, 0), min(j, 0))
 	}
-	la, lb := bytes.LastIndexByte(a, ','), bytes.LastIndexByte(b, ',')
-	var ka, kb []byte
-	if la > i {
-		ka = a[i+1 : la]
-	}
-	if lb > j {
-		kb = b[j+1 : lb]
-	}
+	ka, ia := startAndID(a, i)
+	kb, ib := startAndID(b, j)
 	if c := bytes.Compare(ka, kb); c != 0 {
 		return c
 	}
-	return bytes.Compare(a[la+1:], b[lb+1:])
+	return bytes.Compare(ia, ib)
+}
+
+// startAndID cuts what follows the first comma (at i) at the last one. A row
+// with one comma has no id, and HBase then compares the whole row in its place:
+// "t," sorts behind "t,,1600000000000.".
+func startAndID(row []byte, i int) (start, id []byte) {
+	last := bytes.LastIndexByte(row, ',')
+	if last == i {
+		return row[i+1:], row
+	}
+	return row[i+1 : last], row[last+1:]
 }
