@@ -242,6 +242,8 @@ func (m *Master) assignOne(ctx context.Context, t *catalog.Table, r *catalog.Reg
 		}); err != nil {
 			return err
 		}
+		// Half-way, it is the master's business and no longer the caller's.
+		ctx = m.ctx
 		if err := wait(ctx, gap); err != nil {
 			return err
 		}
@@ -434,6 +436,8 @@ func (m *Master) move(ctx context.Context, t *catalog.Table, r *catalog.Region, 
 		if err := m.change(r.Encoded, func(r *catalog.Region) { r.State = pb.RegionState_CLOSING }); err != nil {
 			return err
 		}
+		// A caller that leaves now must not leave the region behind, half-way.
+		ctx = m.ctx
 		if !lazy {
 			dst.SetOpening(r.Encoded, true)
 			defer dst.SetOpening(r.Encoded, false)
