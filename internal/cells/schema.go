@@ -55,6 +55,8 @@ type Family struct {
 	// NewVersionBehavior (NEW_VERSION_BEHAVIOR) makes markers hide only what
 	// was written before them, and counts versions in order of arrival.
 	NewVersionBehavior bool
+	// PurgeDeletesAfter, if positive, takes the place of the schema's.
+	PurgeDeletesAfter time.Duration
 }
 
 // DefaultFamily has HBase's defaults.
@@ -108,7 +110,23 @@ func FamilyFromAttributes(name []byte, get func(attribute string) (string, bool)
 	if text, ok := get("NEW_VERSION_BEHAVIOR"); ok {
 		f.NewVersionBehavior = strings.EqualFold(text, "true")
 	}
+	if text, ok := get(PurgeDeletesAttribute); ok {
+		f.PurgeDeletesAfter = PurgeDelay(text)
+	}
 	return f, nil
+}
+
+// PurgeDeletesAttribute is how long delete markers stay at least, in ms; of
+// families and, for those that do not say, of tables.
+const PurgeDeletesAttribute = "hbase.hstore.time.to.purge.deletes"
+
+// PurgeDelay reads a value of PurgeDeletesAttribute; 0 if it is none.
+func PurgeDelay(text string) time.Duration {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }
 
 // Durability says when a write counts as done (HBase's Durability).

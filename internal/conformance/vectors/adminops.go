@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/hbase"
 	"github.com/holdfast-hbase/holdfast/hbase/admin"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
 )
 
 // The admin operations, through hbase/admin.
@@ -297,7 +298,11 @@ func (r *runner) metaRows(table string) (object, error) {
 		out["tableState"] = raw(v)
 	}
 	rows := []any{}
-	for res, err := range metaTable.Scan(r.ctx, hbase.NewScanPrefix(table+",").Family("info")).Rows() {
+	name, err := hbase.ParseTableName(table)
+	if err != nil {
+		return nil, err
+	}
+	for res, err := range metaTable.Scan(r.ctx, hbase.NewScanRange(meta.FirstRow(name), meta.StopRow(name)).Family("info")).Rows() {
 		if err != nil {
 			return nil, err
 		}

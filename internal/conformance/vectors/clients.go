@@ -104,7 +104,7 @@ func (r *runner) locate(table string, row []byte) (admin.RegionLocation, error) 
 
 // client is the one that suits what is expected.
 func (r *runner) client(s object) *hbase.Client {
-	if e, ok := s["expect"].(object); ok && (e["error"] != nil || e["failed"] != nil) {
+	if e, ok := s["expect"].(object); r.once || r.o.Record || ok && (e["error"] != nil || e["failed"] != nil) {
 		return r.clients.single
 	}
 	return r.clients.plain

@@ -1,8 +1,14 @@
 package vectors
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -28,9 +34,8 @@ func (r *runner) recorded(got any) any {
 	case []any:
 		if isCell(g) {
 			c := []any{r.recorded(g[0]), r.recorded(g[1]), r.recorded(g[2]), g[3], g[4], r.recorded(g[5])}
-			// The rules' cases write small timestamps only.
-			if ts, ok := g[3].(int64); ok && ts >= r.t0-60_000 {
-				c[3] = "now"
+			if ts, ok := g[3].(int64); ok {
+				c[3] = r.stampOf(ts)
 			}
 			return c
 		}
@@ -47,15 +52,44 @@ func (r *runner) recorded(got any) any {
 	return got
 }
 
+// stampOf writes a timestamp: as a case gave it, or as one of the present.
+func (r *runner) stampOf(ts int64) any {
+	if d := ts - r.t0; r.offsets[d] {
+		return object{"now": d}
+	} else if d >= 0 && ts <= r.o.now() {
+		return "now"
+	}
+	return ts
+}
+
+// noteOffsets remembers the distances from the start of the case that its
+// steps name.
+func (r *runner) noteOffsets(v any) {
+	switch v := v.(type) {
+	case object:
+		if d, ok := v["now"]; ok && len(v) == 1 {
+			r.offsets[integer(d)] = true
+		}
+		for _, e := range v {
+			r.noteOffsets(e)
+		}
+	case []any:
+		for _, e := range v {
+			r.noteOffsets(e)
+		}
+	}
+}
+
 // shown is an answer in the files' form, for a report.
 func shown(got any) any {
-	r := &runner{t0: 1 << 62}
+	r := &runner{o: &Options{}, t0: 1 << 62}
 	return r.recorded(got)
 }
 
 // stable is the first line of a message, up to what may differ next time.
 func stable(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
+	line, _, _ = strings.Cut(line, ";")
 	digits := 0
 	for i, c := range line {
 		if unicode.IsDigit(c) {
@@ -75,15 +109,50 @@ func stable(message string) string {
 
 // Write writes a theme as a file, one step a line.
 func Write(w io.Writer, t *Theme) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	o := object{"theme": t.Name, "cases": t.Cases}
-	if t.Note != "" {
-		o["note"] = t.Note
+	b := bufio.NewWriter(w)
+	line := func(indent, prefix string, v any, end string) error {
+		var buf bytes.Buffer
+		e := json.NewEncoder(&buf)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(b, "%s%s%s%s\n", indent, prefix, bytes.TrimSpace(buf.Bytes()), end)
+		return err
 	}
-	if len(t.Fixtures) > 0 {
-		o["fixtures"] = t.Fixtures
+	comma := func(i, n int) string {
+		if i+1 < n {
+			return ","
+		}
+		return ""
 	}
-	return e.Encode(o)
+	steps := func(indent string, list []object) error {
+		for i, s := range list {
+			if err := line(indent, "", s, comma(i, len(list))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	errs := []error{line("", "{\"theme\": ", t.Name, ","), line("", "\"note\": ", t.Note, ",")}
+	fmt.Fprint(b, "\"fixtures\": {")
+	names := slices.Sorted(maps.Keys(t.Fixtures))
+	for i, name := range names {
+		f := t.Fixtures[name]
+		errs = append(errs, line("\n ", fmt.Sprintf("%q: {\"table\": ", name), f.Table, ", \"steps\": ["), steps("  ", f.Steps))
+		fmt.Fprint(b, "  ]}", comma(i, len(names)))
+	}
+	fmt.Fprint(b, "},\n\"cases\": [\n")
+	for i, c := range t.Cases {
+		head := *c
+		head.Steps = nil
+		h, err := json.Marshal(head)
+		errs = append(errs, err)
+		h = bytes.TrimSuffix(h, []byte("\"steps\":null}"))
+		fmt.Fprintf(b, " %s\"steps\": [\n", h)
+		errs = append(errs, steps("  ", c.Steps))
+		fmt.Fprint(b, "  ]}", comma(i, len(t.Cases)), "\n")
+	}
+	fmt.Fprint(b, "]}\n")
+	return errors.Join(append(errs, b.Flush())...)
 }

@@ -99,7 +99,13 @@ type runner struct {
 	t0         int64
 	nonceGroup uint64
 
-	asJava               bool
+	// asJava: see Options.AsJava. once: nothing is repeated, since an error is
+	// what is to be seen.
+	asJava, once bool
+
+	// offsets are the distances from t0 that a recorded case names.
+	offsets map[int64]bool
+
 	steps, inexpressible int
 }
 
@@ -141,7 +147,7 @@ func Run(t *testing.T, address string, themes []*Theme, o Options) *Report {
 		workers.Go(func() {
 			for j := range jobs {
 				name := FullName(j.theme.Name, j.c)
-				r := &runner{o: &o, clients: c, asJava: o.AsJava[name] != ""}
+				r := &runner{o: &o, clients: c, asJava: o.AsJava[name] != "", once: o.Differs[name] != ""}
 				begin := time.Now()
 				err := r.playCase(t.Context(), j.theme, j.c, j.fixtures)
 				if took := time.Since(begin); took > slow {
@@ -232,6 +238,12 @@ func (r *runner) playCase(ctx context.Context, theme *Theme, c *Case, fixtures m
 		}
 		r.tab, r.t0 = text(def.Table, "name"), f.t0
 	}
+	if r.o.Record {
+		r.offsets = make(map[int64]bool)
+		for _, s := range c.Steps {
+			r.noteOffsets(without(s, "expect"))
+		}
+	}
 	err = r.playSteps(c.Steps, true)
 	if !r.o.Keep {
 		err = errors.Join(err, r.cleanUp(c))
@@ -297,7 +309,7 @@ func (r *runner) cleanUp(c *Case) error {
 func (r *runner) playSteps(steps []object, compare bool) error {
 	for i, s := range steps {
 		play := r.play
-		if r.asJava {
+		if want, _ := s["expect"].(object); r.asJava && want["side"] != "client" {
 			play = r.playAsJava
 		}
 		got, err := play(s)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
@@ -117,7 +116,15 @@ func NormalSchema(s *pb.TableSchema) *pb.TableSchema {
 func StoreSchema(s *pb.TableSchema) (*cells.Schema, error) {
 	var families []cells.Family
 	for _, f := range s.GetColumnFamilies() {
-		cf, err := cells.FamilyFromAttributes(f.GetName(), func(name string) (string, bool) { return Attribute(f.GetAttributes(), name) })
+		cf, err := cells.FamilyFromAttributes(f.GetName(), func(name string) (string, bool) {
+			// HBase reads a family's configuration before its attributes.
+			for _, c := range f.GetConfiguration() {
+				if c.GetName() == name {
+					return c.GetValue(), true
+				}
+			}
+			return Attribute(f.GetAttributes(), name)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -139,9 +146,7 @@ func StoreSchema(s *pb.TableSchema) (*cells.Schema, error) {
 	if n, err := strconv.Atoi(get("hbase.server.keyvalue.maxsize")); err == nil {
 		out.MaxCellSize = max(n, 0)
 	}
-	if n, err := strconv.ParseInt(get("hbase.hstore.time.to.purge.deletes"), 10, 64); err == nil && n > 0 {
-		out.PurgeDeletesAfter = time.Duration(min(n, int64(time.Duration(1<<62)/time.Millisecond))) * time.Millisecond
-	}
+	out.PurgeDeletesAfter = cells.PurgeDelay(get(cells.PurgeDeletesAttribute))
 	return out, nil
 }
 

@@ -38,6 +38,9 @@ func (t *Table) MajorCompact(ctx context.Context, start, end []byte, families []
 	for i := range g.families {
 		o := opts
 		o.EarliestPut = earliest[i]
+		if d := g.families[i].PurgeDeletesAfter; d > 0 {
+			o.PurgeAfter = d.Milliseconds()
+		}
 		g.families[i].collector = cells.NewCollector(g.families[i].Family, o)
 	}
 	if err := g.run(ctx, start, end); err != nil {
