@@ -259,7 +259,11 @@ func TestTurnedAwayAfterSending(t *testing.T) {
 							return
 						}
 						turned.Add(1)
-						if n := c.region(table, row).count[row]; n == 1 && retry.SafeToRetry(err) {
+						r := c.region(table, row)
+						c.mu.Lock()
+						n := r.count[row]
+						c.mu.Unlock()
+						if n == 1 && retry.SafeToRetry(err) {
 							t.Errorf("applied %d times, and called safe to retry: %v", n, err)
 						}
 					})
