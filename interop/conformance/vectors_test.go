@@ -43,7 +43,7 @@ func TestVectors26(t *testing.T) {
 	}
 	// Of the rules' own cases, those that need another clock are the embedded
 	// cluster's alone.
-	o := vectors.Options{Workers: 6, Keep: true, Patience: patience, Record: *record, Only: func(_ string, c *vectors.Case) bool { return !c.Clocked() }}
+	o := vectors.Options{Workers: 10, Keep: true, Patience: patience, Record: *record, Only: func(_ string, c *vectors.Case) bool { return !c.Clocked() }}
 	t.Logf("rules: %v", vectors.Run(t, c.Address(), rules, o))
 	if *record {
 		for _, theme := range rules {
@@ -57,7 +57,7 @@ func TestVectors26(t *testing.T) {
 		}
 		return
 	}
-	report := vectors.Run(t, c.Address(), themes, vectors.Options{Workers: 6, Keep: true, Patience: patience, AsJava: vectors.AsJava(), Differs: vectors.DifferentClient()})
+	report := vectors.Run(t, c.Address(), themes, vectors.Options{Workers: 10, Keep: true, Patience: patience, AsJava: vectors.AsJava(), Differs: vectors.DifferentClient()})
 	t.Logf("%v", report)
 	if report.Played != 929 {
 		t.Errorf("%d cases were played, 929 are recorded", report.Played)

@@ -15,8 +15,7 @@ import (
 
 // The admin operations, through hbase/admin.
 
-// schemaKeys are names that HBase keeps in a descriptor's attributes although
-// they have dots.
+// attributesOf hands out a descriptor's attributes in order.
 func attributesOf(v any, set func(name, value string)) {
 	o, _ := v.(object)
 	for _, k := range sorted(o) {
@@ -214,7 +213,7 @@ func (r *runner) playAdmin(s object) (any, error) {
 		}
 		return value(out, err)
 	}
-	bad("operation %v is not known", s["op"])
+	r.bad("operation %v is not known", s["op"])
 	return nil, nil
 }
 

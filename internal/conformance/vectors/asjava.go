@@ -196,12 +196,12 @@ func (r *runner) batchAsJava(s object) (any, error) {
 			}
 			for j, x := range list {
 				m, _ := x.(object)
-				ra.Action = append(ra.Action, &pb.Action{Index: new(uint32(j)), Mutation: inlineMutation(text(m, "op"), r.mutation(m))})
+				ra.Action = append(ra.Action, &pb.Action{Index: new(uint32(j)), Mutation: r.inlineMutation(text(m, "op"), r.mutation(m))})
 			}
 			own, ownIndex = append(own, ra), append(ownIndex, i)
 			continue
 		default:
-			p.Mutation = inlineMutation(text(o, "op"), r.mutation(o))
+			p.Mutation = r.inlineMutation(text(o, "op"), r.mutation(o))
 		}
 		plain.Action = append(plain.Action, p)
 	}

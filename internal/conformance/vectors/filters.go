@@ -28,10 +28,7 @@ func buildFilter(v object) (filter.Filter, error) {
 	case "PageFilter":
 		return filter.Page(num("size")), nil
 	case "RandomRowFilter":
-		n, ok := v["chance"].(json.Number)
-		if !ok {
-			bad("chance %v", v["chance"])
-		}
+		n, _ := v["chance"].(json.Number)
 		chance, err := n.Float64()
 		return filter.RandomRow(float32(chance)), err
 	case "FuzzyRowFilter":
@@ -39,7 +36,7 @@ func buildFilter(v object) (filter.Filter, error) {
 		for _, p := range list(v, "pairs") {
 			pair, ok := p.([]any)
 			if !ok || len(pair) != 2 {
-				bad("pair %v", p)
+				return nil, fmt.Errorf("malformed pair %v", p)
 			}
 			f.Patterns = append(f.Patterns, filter.FuzzyPattern{Row: data(pair[0]), Mask: data(pair[1])})
 		}
@@ -117,7 +114,7 @@ func buildFilter(v object) (filter.Filter, error) {
 func buildComparing(v object) (filter.Filter, error) {
 	op, ok := compareOps[text(v, "op")]
 	if _, has := v["op"]; has && !ok {
-		bad("operator %v", v["op"])
+		return nil, fmt.Errorf("malformed operator %v", v["op"])
 	}
 	var c filter.Comparator
 	if o, ok := v["comparator"].(object); ok {
@@ -156,8 +153,7 @@ func buildComparing(v object) (filter.Filter, error) {
 		}
 		return f, nil
 	}
-	bad("filter %v", v["type"])
-	return nil, nil
+	return nil, fmt.Errorf("no filter: %v", v["type"])
 }
 
 var compareOps = map[string]filter.Op{
@@ -192,8 +188,7 @@ func buildComparator(v object) (filter.Comparator, error) {
 		r.Engine = text(v, "engine")
 		return r, nil
 	}
-	bad("comparator %v", v["type"])
-	return nil, nil
+	return nil, fmt.Errorf("no comparator: %v", v["type"])
 }
 
 // unguarded hides from the client that a filter judges whole rows, so that it
@@ -201,9 +196,9 @@ func buildComparator(v object) (filter.Comparator, error) {
 type unguarded struct{ hbase.Filter }
 
 // protoFilter is a filter for a raw call: as built, or given by its bytes.
-func protoFilter(s object) *pb.Filter {
+func (r *runner) protoFilter(s object) *pb.Filter {
 	if o, ok := s["rawFilter"].(object); ok {
-		return &pb.Filter{Name: new(text(o, "name")), SerializedFilter: unhex(o)}
+		return &pb.Filter{Name: new(text(o, "name")), SerializedFilter: r.unhex(o)}
 	}
 	o, ok := s["filter"].(object)
 	if !ok {
@@ -211,31 +206,33 @@ func protoFilter(s object) *pb.Filter {
 	}
 	f, err := buildFilter(o)
 	if err != nil {
-		bad("filter: %v", err)
+		r.bad("filter: %v", err)
+		return nil
 	}
 	b, err := f.Marshal()
 	if err != nil {
-		bad("filter: %v", err)
+		r.bad("filter: %v", err)
 	}
 	return &pb.Filter{Name: new(f.Name()), SerializedFilter: b}
 }
 
-func protoComparator(o object) *pb.Comparator {
+func (r *runner) protoComparator(o object) *pb.Comparator {
 	c, err := buildComparator(o)
 	if err != nil {
-		bad("comparator: %v", err)
+		r.bad("comparator: %v", err)
+		return nil
 	}
 	b, err := c.Marshal()
 	if err != nil {
-		bad("comparator: %v", err)
+		r.bad("comparator: %v", err)
 	}
 	return &pb.Comparator{Name: new(c.Name()), SerializedComparator: b}
 }
 
-func unhex(o object) []byte {
+func (r *runner) unhex(o object) []byte {
 	b, err := hex.DecodeString(text(o, "hex"))
 	if err != nil {
-		bad("hex: %v", err)
+		r.bad("hex: %v", err)
 	}
 	return b
 }

@@ -86,7 +86,7 @@ func protoVersions(s object) *uint32 {
 
 func (r *runner) protoGet(s object) *pb.Get {
 	g := &pb.Get{Row: data(s["row"]), MaxVersions: protoVersions(s), StoreLimit: uint32Of(s, "storeLimit"), StoreOffset: uint32Of(s, "storeOffset"),
-		ExistenceOnly: boolOf(s, "existsOnly"), ClosestRowBefore: boolOf(s, "closestRowBefore"), Filter: protoFilter(s)}
+		ExistenceOnly: boolOf(s, "existsOnly"), ClosestRowBefore: boolOf(s, "closestRowBefore"), Filter: r.protoFilter(s)}
 	g.Column, g.TimeRange, g.CfTimeRange, g.Attribute = r.query(s)
 	return g
 }
@@ -94,7 +94,7 @@ func (r *runner) protoGet(s object) *pb.Get {
 func (r *runner) protoScan(s object) *pb.Scan {
 	p := &pb.Scan{IncludeStartRow: boolOf(s, "includeStartRow"), IncludeStopRow: new(flag(s, "includeStopRow")), MaxVersions: protoVersions(s),
 		StoreLimit: uint32Of(s, "storeLimit"), StoreOffset: uint32Of(s, "storeOffset"), BatchSize: uint32Of(s, "batch"), Reversed: boolOf(s, "reversed"),
-		LoadColumnFamiliesOnDemand: boolOf(s, "loadOnDemand"), NeedCursorResult: boolOf(s, "needCursor"), Filter: protoFilter(s)}
+		LoadColumnFamiliesOnDemand: boolOf(s, "loadOnDemand"), NeedCursorResult: boolOf(s, "needCursor"), Filter: r.protoFilter(s)}
 	p.Column, p.TimeRange, p.CfTimeRange, p.Attribute = r.query(s)
 	if v, ok := s["startRow"]; ok {
 		p.StartRow = data(v)
@@ -125,7 +125,7 @@ func (r *runner) protoScan(s object) *pb.Scan {
 func (r *runner) protoMutation(m object) *pb.MutationProto {
 	kind, ok := pb.MutationProto_MutationType_value[text(m, "type")]
 	if !ok {
-		bad("mutation type %v", m["type"])
+		r.bad("mutation type %v", m["type"])
 	}
 	p := &pb.MutationProto{MutateType: pb.MutationProto_MutationType(kind).Enum()}
 	if v, ok := m["row"]; ok {
@@ -144,7 +144,8 @@ func (r *runner) protoMutation(m object) *pb.MutationProto {
 	for _, x := range list(m, "columns") {
 		c, ok := x.([]any)
 		if !ok || len(c) < 4 {
-			bad("column %v", x)
+			r.bad("column %v", x)
+			continue
 		}
 		qv := &pb.MutationProto_ColumnValue_QualifierValue{}
 		if c[1] != nil {
@@ -173,7 +174,7 @@ func (r *runner) protoCondition(v object, row []byte) *pb.Condition {
 	if x, ok := v["timeRange"]; ok {
 		c.TimeRange = r.protoRange(x)
 	}
-	if c.Filter = protoFilter(v); c.Filter != nil {
+	if c.Filter = r.protoFilter(v); c.Filter != nil {
 		return c
 	}
 	c.Family, c.Qualifier = data(v["family"]), data(v["qualifier"])
@@ -183,18 +184,18 @@ func (r *runner) protoCondition(v object, row []byte) *pb.Condition {
 	empty := object{"type": "binary", "value": ""}
 	switch {
 	case flag(v, "ifNotExists"):
-		c.CompareType, c.Comparator = pb.CompareType_EQUAL.Enum(), protoComparator(empty)
+		c.CompareType, c.Comparator = pb.CompareType_EQUAL.Enum(), r.protoComparator(empty)
 	case v["rawComparator"] != nil:
 		o, _ := v["rawComparator"].(object)
-		c.Comparator = &pb.Comparator{Name: new(text(o, "name")), SerializedComparator: unhex(o)}
+		c.Comparator = &pb.Comparator{Name: new(text(o, "name")), SerializedComparator: r.unhex(o)}
 	case v["comparator"] != nil:
 		o, _ := v["comparator"].(object)
-		c.Comparator = protoComparator(o)
+		c.Comparator = r.protoComparator(o)
 	case v["value"] != nil:
-		c.Comparator = protoComparator(object{"type": "binary", "value": v["value"]})
+		c.Comparator = r.protoComparator(object{"type": "binary", "value": v["value"]})
 	default:
 		if _, ok := v["value"]; ok {
-			c.Comparator = protoComparator(empty)
+			c.Comparator = r.protoComparator(empty)
 		}
 	}
 	return c
@@ -453,7 +454,7 @@ func (r *runner) rpcMaster(s object) (any, error) {
 	}
 	method := d.(protoreflect.ServiceDescriptor).Methods().ByName(protoreflect.Name(text(s, "method")))
 	if method == nil {
-		bad("method %v", s["method"])
+		return nil, fmt.Errorf("malformed step: no method %v", s["method"])
 	}
 	in, err := message(method.Input().FullName())
 	if err != nil {

@@ -18,7 +18,8 @@ func (r *runner) row(s object) []byte { return data(s["row"]) }
 func (r *runner) timeRange(v any) hbase.TimeRange {
 	l, ok := v.([]any)
 	if !ok || len(l) != 2 {
-		bad("time range %v", v)
+		r.bad("time range %v", v)
+		return hbase.TimeRange{}
 	}
 	return hbase.TimeRange{From: r.stamp(l[0]), To: r.stamp(l[1])}
 }
@@ -112,7 +113,8 @@ func (r *runner) mutation(s object) hbase.Mutation {
 		for _, c := range list(s, "cells") {
 			l, ok := c.([]any)
 			if !ok {
-				bad("cell %v", c)
+				r.bad("cell %v", c)
+				continue
 			}
 			f(l)
 		}
@@ -202,14 +204,14 @@ func (r *runner) mutation(s object) hbase.Mutation {
 			case "familyVersion":
 				d.FamilyVersion(family, t)
 			default:
-				bad("item %v", it)
+				r.bad("item %v", it)
 			}
 		}
 		r.options(s, &d.MutationOptions)
 		return d
 	}
-	bad("%v is no mutation", s["op"])
-	return nil
+	r.bad("%v is no mutation", s["op"])
+	return hbase.NewPut(r.row(s))
 }
 
 func (r *runner) rowMutations(s object) *hbase.RowMutations {
@@ -228,7 +230,7 @@ func (r *runner) rowAction(s object) hbase.RowAction {
 	m := r.mutation(s)
 	a, ok := m.(hbase.RowAction)
 	if !ok {
-		bad("%v is no action", s["op"])
+		r.bad("%v is no action", s["op"])
 	}
 	return a
 }
@@ -404,12 +406,12 @@ func (r *runner) condition(c *hbase.CheckAndMutate, v object) error {
 		"GREATER_OR_EQUAL": hbase.GreaterOrEqual, "GREATER": hbase.Greater,
 	}[text(v, "op")]
 	if !ok {
-		bad("operator %v", v["op"])
+		r.bad("operator %v", v["op"])
 	}
 	value := data(v["value"])
 	if o, ok := v["comparator"].(object); ok {
 		if o["type"] != "binary" {
-			bad("a condition of the client compares bytes, not %v", o["type"])
+			r.bad("a condition of the client compares bytes, not %v", o["type"])
 		}
 		value = data(o["value"])
 	}
@@ -552,7 +554,7 @@ func (r *runner) multiRowService(s object) (any, error) {
 		if i == 0 {
 			via = m.RowKey()
 		}
-		in.MutationRequest = append(in.MutationRequest, inlineMutation(text(o, "op"), m))
+		in.MutationRequest = append(in.MutationRequest, r.inlineMutation(text(o, "op"), m))
 	}
 	for _, x := range list(s, "conditions") {
 		o, _ := x.(object)
@@ -577,14 +579,15 @@ func (r *runner) multiRowService(s object) (any, error) {
 }
 
 // inlineMutation is a mutation with its cells inside the message.
-func inlineMutation(op string, m hbase.Mutation) *pb.MutationProto {
+func (r *runner) inlineMutation(op string, m hbase.Mutation) *pb.MutationProto {
 	kind := map[string]pb.MutationProto_MutationType{
 		"put": pb.MutationProto_PUT, "delete": pb.MutationProto_DELETE, "increment": pb.MutationProto_INCREMENT, "append": pb.MutationProto_APPEND,
 	}[op]
 	p := &pb.MutationProto{Row: m.RowKey(), MutateType: &kind}
 	c, ok := m.(interface{ Cells() []hbase.Cell })
 	if !ok {
-		bad("%T has no cells", m)
+		r.bad("%T has no cells", m)
+		return p
 	}
 	for _, c := range c.Cells() {
 		qv := &pb.MutationProto_ColumnValue_QualifierValue{Qualifier: c.Qualifier, Value: c.Value}

@@ -103,6 +103,10 @@ type runner struct {
 	// what is to be seen.
 	asJava, once bool
 
+	// at is the table of the step being played.
+	at *hbase.Table
+	// malformed is what was wrong with a step itself.
+	malformed error
 	// offsets are the distances from t0 that a recorded case names.
 	offsets map[int64]bool
 
@@ -318,8 +322,11 @@ func (r *runner) playSteps(steps []object, compare bool) error {
 			r.inexpressible++
 			continue
 		}
+		if r.malformed != nil {
+			return fmt.Errorf("step %d, %s: %w", i, short(without(s, "expect")), r.malformed)
+		}
 		if err != nil {
-			if _, ok := errors.AsType[brokenCase](err); ok || !compare {
+			if !compare {
 				return fmt.Errorf("step %d, %s: %w", i, short(without(s, "expect")), err)
 			}
 			got = failure(err)
@@ -338,28 +345,19 @@ func (r *runner) playSteps(steps []object, compare bool) error {
 	return nil
 }
 
-// brokenCase is a step the runner cannot read.
-type brokenCase struct{ what malformed }
-
-func (b brokenCase) Error() string { return "malformed step: " + string(b.what) }
-
 // play does one step.
-func (r *runner) play(s object) (got any, err error) {
-	defer func() {
-		switch x := recover().(type) {
-		case nil:
-		case malformed:
-			err = brokenCase{x}
-		case stepError:
-			err = x.error
-		default:
-			panic(x)
-		}
-	}()
+func (r *runner) play(s object) (any, error) {
 	if r.o.Clock != nil {
 		r.o.Clock.Advance(time.Millisecond)
 	}
 	op := text(s, "op")
+	switch op {
+	case "put", "delete", "increment", "append", "get", "exists", "scan", "mutateRow", "checkAndMutate", "batch", "multiRow":
+		var err error
+		if r.at, err = r.client(s).Table(r.tableName(s)); err != nil {
+			return nil, err
+		}
+	}
 	switch op {
 	case "put", "delete", "increment", "append":
 		return r.mutate(s)
@@ -409,7 +407,7 @@ func (r *runner) play(s object) (got any, err error) {
 		case r.o.Clock != nil:
 			r.o.Clock.Advance(d)
 		case op == "advance":
-			return nil, brokenCase{"the clock cannot be moved here"}
+			r.bad("the clock cannot be moved here")
 		default:
 			r.pause(d)
 		}
