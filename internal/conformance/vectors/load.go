@@ -112,3 +112,14 @@ func (c *Case) Clocked() bool {
 	c.walk(func(s object) { clocked = clocked || s["op"] == "advance" })
 	return clocked
 }
+
+// system says whether the case makes or lists tables of namespace hbase: such
+// cases see one another.
+func (c *Case) system() bool {
+	system := false
+	c.walk(func(s object) {
+		d, _ := s["descriptor"].(object)
+		system = system || strings.HasPrefix(text(d, "name"), "hbase:") || s["op"] == "listTablesByNamespace"
+	})
+	return system
+}

@@ -143,7 +143,7 @@ func Run(t *testing.T, address string, themes []*Theme, o Options) *Report {
 		fixtures map[string]*fixture
 	}
 	jobs := make(chan job)
-	var mu sync.Mutex
+	var mu, alone sync.Mutex
 	report := new(Report)
 	used := make(map[string]bool)
 	var workers sync.WaitGroup
@@ -153,7 +153,13 @@ func Run(t *testing.T, address string, themes []*Theme, o Options) *Report {
 				name := FullName(j.theme.Name, j.c)
 				r := &runner{o: &o, clients: c, asJava: o.AsJava[name] != "", once: o.Differs[name] != ""}
 				begin := time.Now()
+				if j.c.system() {
+					alone.Lock()
+				}
 				err := r.playCase(t.Context(), j.theme, j.c, j.fixtures)
+				if j.c.system() {
+					alone.Unlock()
+				}
 				if took := time.Since(begin); took > slow {
 					t.Logf("%s took %v", name, took)
 				}
@@ -249,7 +255,7 @@ func (r *runner) playCase(ctx context.Context, theme *Theme, c *Case, fixtures m
 		}
 	}
 	err = r.playSteps(c.Steps, true)
-	if !r.o.Keep {
+	if !r.o.Keep || c.system() {
 		err = errors.Join(err, r.cleanUp(c))
 	}
 	return err

@@ -296,3 +296,38 @@ func TestScanWideAndDeep(t *testing.T) {
 	same(t, "columns far apart", get(t, tab, "wide", newest("f:003", "f:150", "f:199", "f:x")), "f:003@1=w f:150@1=w f:199@1=w")
 	same(t, "column in a scan", scanAll(t, tab, whole(newest("f:150")), 0), "wide{f:150@1=w}")
 }
+
+// A scanner spares from a major compaction what lies in its own region, as in
+// HBase, and nothing of other regions and tables.
+func TestScannersSpareTheirRegion(t *testing.T) {
+	s, ctx := testStore(t, Options{}), t.Context()
+	tab, other := testTable(t, s), s.Table(77, testTable(t, s).Schema())
+	q := all()
+	q.Raw = true
+	for _, r := range []string{"a", "m"} {
+		mutate(t, tab, r, put(at("f:q", 1, "old")))
+	}
+	mutate(t, other, "a", put(at("f:q", 1, "old")))
+	spec := whole(all())
+	spec.Upper = []byte("m")
+	sc, err := tab.NewScan(spec, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sc.Close()
+	for _, r := range []string{"a", "m"} {
+		mutate(t, tab, r, del(marker(cells.DeleteFamily, "f:", 100)))
+	}
+	mutate(t, other, "a", del(marker(cells.DeleteFamily, "f:", 100)))
+	for _, region := range [][2]string{{"", "m"}, {"m", ""}} {
+		if err := tab.MajorCompact(ctx, []byte(region[0]), []byte(region[1]), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.MajorCompact(ctx, nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "its own region", scanAll(t, tab, whole(q), 0), "a{f:@100=DeleteFamily f:q@1=old}")
+	same(t, "another table", scanAll(t, other, whole(q), 0), "")
+	same(t, "the scanner", drain(t, sc), "a{f:q@1=old}")
+}
