@@ -180,7 +180,9 @@ func (b *bulkLoad) find(ctx context.Context) error {
 	return nil
 }
 
-func passedOver(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
+func passedOver(name string) bool {
+	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
+}
 
 // inspect opens a file; false if it has no cells.
 func inspect(path, family string) (f loadFile, any bool, err error) {
