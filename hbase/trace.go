@@ -102,13 +102,16 @@ func (t *Trace) Reset() {
 
 // add remembers an entry that began at when; count adds it to the totals.
 func (t *Trace) add(ctx context.Context, when time.Time, e TraceEntry, count func(*TraceTotals)) {
+	if c, ok := ctx.Value(traceCall{t}).(callInfo); ok {
+		e.Call = c.n
+	}
+	t.note(when, e, count)
+}
+
+// note is add for what happens on behalf of no call in particular.
+func (t *Trace) note(when time.Time, e TraceEntry, count func(*TraceTotals)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if ctx != nil {
-		if c, ok := ctx.Value(traceCall{t}).(callInfo); ok {
-			e.Call = c.n
-		}
-	}
 	if t.marked && e.Call == 0 && t.running == 0 {
 		return
 	}
@@ -306,7 +309,7 @@ func (t *Trace) MetaRead(_ context.Context, m MetaRead) {
 	if m.Err != nil {
 		e.Err = firstLine(m.Err)
 	}
-	t.add(nil, m.Start, e, func(s *TraceTotals) { s.MetaReads++ })
+	t.note(m.Start, e, func(s *TraceTotals) { s.MetaReads++ })
 }
 
 // ServerChanged remembers a server's new state.
@@ -315,7 +318,7 @@ func (t *Trace) ServerChanged(s ServerEvent) {
 	if s.Cause != nil {
 		e.Err = firstLine(s.Cause)
 	}
-	t.add(nil, s.At, e, nil)
+	t.note(s.At, e, nil)
 }
 
 // RouteChanged remembers a route's change.
@@ -332,7 +335,7 @@ func (t *Trace) RouteChanged(r RouteEvent) {
 	if !r.To.IsZero() {
 		e.Server = r.To.String()
 	}
-	t.add(nil, r.At, e, nil)
+	t.note(r.At, e, nil)
 }
 
 // ConnDialed remembers a dial.
@@ -341,7 +344,7 @@ func (t *Trace) ConnDialed(c Conn) {
 	if c.Err != nil {
 		e.Err = firstLine(c.Err)
 	}
-	t.add(nil, c.Start, e, func(s *TraceTotals) { s.Dials++; s.Dialing += c.Took })
+	t.note(c.Start, e, func(s *TraceTotals) { s.Dials++; s.Dialing += c.Took })
 }
 
 // ConnClosed remembers the end of a connection.
@@ -350,7 +353,7 @@ func (t *Trace) ConnClosed(c Conn) {
 	if c.Err != nil {
 		e.Err = firstLine(c.Err)
 	}
-	t.add(nil, c.Start.Add(c.Took), e, nil)
+	t.note(c.Start.Add(c.Took), e, nil)
 }
 
 // ScanStart does nothing: the steps of a scan are calls of their own.

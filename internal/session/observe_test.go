@@ -24,15 +24,18 @@ type recorder struct {
 type opKey struct{}
 
 func (r *recorder) add(ctx context.Context, format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if n, ok := ctx.Value(opKey{}).(string); ok {
+		line = "[" + n + "] " + line
+	}
+	r.note("%s", line)
+}
+
+// note is add for what happens on behalf of no operation in particular.
+func (r *recorder) note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	line := fmt.Sprintf(format, args...)
-	if ctx != nil {
-		if n, ok := ctx.Value(opKey{}).(string); ok {
-			line = "[" + n + "] " + line
-		}
-	}
-	r.lines = append(r.lines, line)
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
 }
 
 func (r *recorder) take() string {
@@ -102,18 +105,18 @@ func (r *recorder) MetaRead(ctx context.Context, m MetaRead) {
 }
 
 func (r *recorder) ServerChanged(e ServerEvent) {
-	r.add(nil, "server %s %s to %s", host(e.Server), e.From, e.To)
+	r.note("server %s %s to %s", host(e.Server), e.From, e.To)
 }
 
 func (r *recorder) RouteChanged(e RouteEvent) {
-	r.add(nil, "route %s from %s to %s", e.Change, host(e.From), host(e.To))
+	r.note("route %s from %s to %s", e.Change, host(e.From), host(e.To))
 }
 
 func (r *recorder) ConnDialed(c Conn) {
-	r.add(nil, "dialed %s: error %v", host(c.Server), c.Err != nil)
+	r.note("dialed %s: error %v", host(c.Server), c.Err != nil)
 }
 func (r *recorder) ConnClosed(c Conn) {
-	r.add(nil, "hung up on %s: error %v", host(c.Server), c.Err != nil)
+	r.note("hung up on %s: error %v", host(c.Server), c.Err != nil)
 }
 
 func expectStory(t *testing.T, what, got string, want ...string) {
