@@ -386,11 +386,6 @@ func (c *Cache) examine(q *repair, l *meta.Location, f *findings, now time.Time)
 		if r.Valid() {
 			return nil
 		}
-		if isOpen(l.State) && n.server != nil && n.server.Usable() && q.tryDue(now) {
-			// There is another incarnation at the address; see makeRoutes.
-			f.tries = append(f.tries, n.restamp())
-			return nil
-		}
 		return n.transit(l.State)
 	case !same, !r.Rejected() && !r.Valid():
 		f.routes = append(f.routes, n)
@@ -404,17 +399,11 @@ func (c *Cache) examine(q *repair, l *meta.Location, f *findings, now time.Time)
 		// is news, though server and sequence number are the hint's.
 		f.tries = append(f.tries, n)
 		return nil
-	case q.tryDue(now):
+	case q.attempts > 0 && now.Sub(q.opened) >= min(tryFirst<<min(q.attempts-1, 10)/2, tryEvery):
 		f.tries = append(f.tries, r.restamp())
 		return nil
 	}
 	return n.transit(l.State)
-}
-
-// tryDue says whether it is time to let somebody try what meta says although it
-// has been disproved.
-func (q *repair) tryDue(now time.Time) bool {
-	return q.attempts > 0 && now.Sub(q.opened) >= min(tryFirst<<min(q.attempts-1, 10)/2, tryEvery)
 }
 
 // uncured decides what becomes of a repair that is still there after its

@@ -278,21 +278,11 @@ func (t *table) makeRoutes(locs []meta.Location, origin Origin) []*Route {
 		if origin == FromMeta || origin == FromMetaReplica {
 			state |= stateRowSeen
 		}
-		usable := false
 		if !l.Server.IsZero() {
 			r.server = t.cache.cfg.Servers.Get(l.Server)
-			if usable = r.server.Usable(); !usable && r.server.State() == health.Dead {
-				// Nearly always the row is to be written yet. But a server whose
-				// clock has gone back has a smaller start code than the one before
-				// it; so whoever answers at the address is asked, as often as a
-				// gate lets somebody try.
-				if now := t.cache.cfg.Servers.Lookup(r.server.Addr()); now != nil {
-					r.server = now
-				}
-			}
 			r.epoch = uint32(r.server.Epoch())
 		}
-		if !usable || !isOpen(l.State) {
+		if r.server == nil || !isOpen(l.State) || !r.server.Usable() {
 			state |= stateRejected
 		}
 		r.state.Store(state)
