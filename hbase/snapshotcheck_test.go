@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,15 +22,15 @@ type idCore struct {
 	core
 	routes *route.Cache
 	id     string
-	silent int // questions that get no answer
+	silent atomic.Int64 // questions that get no answer
 }
 
 func (c *idCore) Routes() *route.Cache        { return c.routes }
 func (c *idCore) Registry() registry.Registry { return idRegistry{} }
 func (c *idCore) Close() error                { c.routes.Close(); return nil }
 func (c *idCore) ClusterID(ctx context.Context) (string, error) {
-	if c.silent > 0 {
-		c.silent--
+	if c.silent.Load() > 0 {
+		c.silent.Add(-1)
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
@@ -62,12 +63,14 @@ func TestSnapshotOfClusterAtSameAddress(t *testing.T) {
 		open := func(id string, silent int) *Client {
 			servers := health.NewTable()
 			t.Cleanup(servers.Close)
-			c := newClient(Config{RouteSnapshot: path, RouteSnapshotEvery: time.Hour}, &idCore{
-				id: id, silent: silent,
+			core := &idCore{
+				id: id,
 				routes: route.New(route.Config{Source: lonelyMeta{}, Servers: servers, Locator: func(context.Context) (meta.ServerName, error) {
 					return meta.ServerName{}, errors.New("not asked")
 				}}),
-			})
+			}
+			core.silent.Store(int64(silent))
+			c := newClient(Config{RouteSnapshot: path, RouteSnapshotEvery: time.Hour}, core)
 			c.openSnapshot(t.Context())
 			return c
 		}
@@ -93,7 +96,7 @@ func TestSnapshotOfClusterAtSameAddress(t *testing.T) {
 		for _, silent := range []int{0, 1000} {
 			mute := open("one", silent)
 			time.Sleep(time.Minute)
-			mute.core.(*idCore).silent = 1000
+			mute.core.(*idCore).silent.Store(1000)
 			mute.Close()
 			file, err := os.Open(path)
 			if err != nil {
