@@ -267,7 +267,11 @@ func maximum(m *atomic.Int64, d time.Duration) {
 // once it is over every row is served within two seconds, without more reads
 // of meta than there are regions (G8).
 func TestFaultyCluster(t *testing.T) {
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, f := newCache(t, Config{})

@@ -78,7 +78,11 @@ func TestServedSoonAfterTheClusterServes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var worst time.Duration
-			for seed := range uint64(12) {
+			seeds := uint64(12)
+			if testing.Short() {
+				seeds = 3
+			}
+			for seed := range seeds {
 				synctest.Test(t, func(t *testing.T) {
 					rnd := rand.New(rand.NewPCG(seed, 7))
 					var mu sync.Mutex
