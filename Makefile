@@ -9,7 +9,7 @@ FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test unit race fuzz-short fuzz interop lint bench bench-peers generate clean
+.PHONY: help build demo test unit race fuzz-short fuzz interop interop-long lint bench bench-peers generate clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
@@ -36,10 +36,13 @@ fuzz: ## every fuzz target for five minutes
 interop: build ## real HBase, its shell and Java client, real ZooKeeper (JDK 17, Maven, Python 3, Node)
 	interop/run
 
+interop-long: build ## what takes minutes more: all recorded cases and HFiles on real HBase
+	interop/run -tags interop,long -run 'Vectors|Reads|Loads|RealHBase' ./interop/conformance ./interop/hfile
+
 lint: ## gofmt, vet, staticcheck and the rules of this house
 	@test -z "$$(gofmt -l cmd doctor hbase internal interop minihbase zk)" || { gofmt -l cmd doctor hbase internal interop minihbase zk; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop ./interop/...
+	$(GO) vet -tags interop,long ./interop/...
 	$(GO) tool staticcheck ./...
 	$(GO) run ./internal/tools/lint
 
