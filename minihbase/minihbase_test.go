@@ -116,17 +116,21 @@ func mustChildren(t testing.TB, c *minihbase.Cluster, path string) []string {
 }
 
 func TestFixedPorts(t *testing.T) {
-	// Find three ports in a row that are free now.
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, p, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
-	base, _ := strconv.Atoi(p)
-	c, err := minihbase.Start(t.Context(), minihbase.Options{Servers: 2, RegionServerPort: base, Advertise: "localhost"})
-	if err != nil {
-		t.Skipf("the ports are not free: %v", err)
+	// Two ports in a row that are free now may be taken by the time they are
+	// used: then others are tried.
+	var c *minihbase.Cluster
+	var base int
+	for tries := 1; c == nil; tries++ {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		base = l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		c, err = minihbase.Start(t.Context(), minihbase.Options{Servers: 2, RegionServerPort: base, Advertise: "localhost"})
+		if err != nil && tries == 50 {
+			t.Fatal(err)
+		}
 	}
 	defer c.Close()
 	want := []string{net.JoinHostPort("localhost", strconv.Itoa(base)), net.JoinHostPort("localhost", strconv.Itoa(base+1))}

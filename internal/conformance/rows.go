@@ -166,11 +166,11 @@ func (s *suite) increments(t *testing.T) {
 	}
 	// Several increments in one millisecond are stamped ahead of the clock, and
 	// a delete hides only what is stamped up to its own time: let it catch up.
-	time.Sleep(20 * time.Millisecond)
+	pause(t, 20*time.Millisecond)
 	if err := tab.Delete(t.Context(), hbase.NewDelete("r")); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Millisecond)
+	pause(t, 2*time.Millisecond)
 	add(3, 3)
 
 	const workers, each = 8, 25
@@ -419,5 +419,17 @@ func (s *suite) writeOptions(t *testing.T) {
 	put(t, tab, hbase.NewPut("big").Set("f", "q", big))
 	if got := get(t, tab, hbase.NewGet("big")).Value("f", "q"); string(got) != string(big) {
 		t.Errorf("a value of 3 MiB came back as %d bytes", len(got))
+	}
+}
+
+// pause lets real time pass, since the clock of a real cluster cannot be set.
+func pause(t *testing.T, d time.Duration) {
+	t.Helper()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
 	}
 }

@@ -58,8 +58,10 @@ func FuzzCalls(f *testing.F) {
 	}
 	withCells := putOf(r, "a", "v").Mutation
 	withCells.ColumnValue, withCells.AssociatedCellCount = nil, new(int32(1))
-	filter := filterOf(obj{"type": "FilterList", "filters": []any{
-		obj{"type": "RowFilter", "op": "EQUAL", "comparator": obj{"type": "regex", "pattern": "a+"}}, obj{"type": "KeyOnlyFilter"}}})
+	filter := filterOf("FilterList", &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(), Filters: []*pb.Filter{
+		rowFilter("RegexStringComparator", &pb.RegexStringComparator{Pattern: new("a+"), PatternFlags: new(int32(32)), Charset: new("UTF-8")}),
+		filterOf("KeyOnlyFilter", &pb.KeyOnlyFilter{LenAsVal: new(false)}),
+	}})
 	add(0, getOf(r, "a"), nil)
 	add(0, &pb.GetRequest{Region: specifier(r), Get: &pb.Get{Row: []byte("a"), Filter: filter, MaxVersions: new(uint32(3)), StoreLimit: new(uint32(1))}}, nil)
 	add(1, putOf(r, "a", "v"), nil)
@@ -117,4 +119,23 @@ func FuzzCalls(f *testing.F) {
 		s.Kill()
 		s.Wait()
 	})
+}
+
+type message interface{ MarshalVT() ([]byte, error) }
+
+// filterOf is a filter of HBase's as it travels.
+func filterOf(class string, m message) *pb.Filter {
+	b, err := m.MarshalVT()
+	if err != nil {
+		panic(err) // a required field is missing
+	}
+	return &pb.Filter{Name: new("org.apache.hadoop.hbase.filter." + class), SerializedFilter: b}
+}
+
+// rowFilter keeps the rows that a comparator finds equal.
+func rowFilter(comparator string, m message) *pb.Filter {
+	c := filterOf(comparator, m)
+	return filterOf("RowFilter", &pb.RowFilter{CompareFilter: &pb.CompareFilter{
+		CompareOp: pb.CompareType_EQUAL.Enum(), Comparator: &pb.Comparator{Name: c.Name, SerializedComparator: c.SerializedFilter},
+	}})
 }

@@ -213,7 +213,7 @@ func TestHeartbeatWithoutRows(t *testing.T) {
 		in := openScan(10)
 		in.Scan.NeedCursorResult = new(true)
 		in.TrackScanMetrics = new(true)
-		in.Scan.Filter = filterOf(obj{"type": "RowFilter", "op": "EQUAL", "comparator": obj{"type": "binary", "value": "zz"}})
+		in.Scan.Filter = rowFilter("BinaryComparator", &pb.BinaryComparator{Comparable: &pb.ByteArrayComparable{Value: []byte("zz")}})
 		out, got, err := scanCall(t, c, in)
 		if err != nil || len(got) != 0 || !out.GetHeartbeatMessage() || out.Cursor == nil || !out.GetMoreResultsInRegion() {
 			t.Fatalf("%v, %v", out, err)
@@ -370,7 +370,7 @@ func TestVirtualTable(t *testing.T) {
 		t.Errorf("get of a missing family: %v", err)
 	}
 	in = openScan(100)
-	in.Scan.Filter = filterOf(obj{"type": "PrefixFilter", "prefix": "t.x"})
+	in.Scan.Filter = filterOf("PrefixFilter", &pb.PrefixFilter{Prefix: []byte("t.x")})
 	if _, got, err = scanCall(t, c, in); err != nil || len(rowsOf(got)) != 6 {
 		t.Errorf("prefix t.x: %q, %v", rowsOf(got), err)
 	}
