@@ -1,7 +1,6 @@
 package regionserver_test
 
 import (
-	"bytes"
 	"errors"
 	"net"
 	"strconv"
@@ -113,20 +112,6 @@ type table struct {
 	regions []*host.Region
 }
 
-// families makes a schema of families named f:VERSIONS.
-func families(t testing.TB, fs map[string]map[string]string) *cells.Schema {
-	t.Helper()
-	var list []cells.Family
-	for name, attrs := range fs {
-		f, err := cells.FamilyFromAttributes([]byte(name), func(a string) (string, bool) { v, ok := attrs[a]; return v, ok })
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, f)
-	}
-	return cells.NewSchema(list...)
-}
-
 // create makes and opens a table with a region for each gap between splits.
 func (h *harness) create(name string, schema *cells.Schema, attrs map[string]string, splits ...string) *table {
 	h.t.Helper()
@@ -165,20 +150,6 @@ func (h *harness) reopen(r *host.Region) {
 func (t *table) regionOf(row []byte) *host.Region {
 	for _, r := range t.regions {
 		if r.Info.Contains(row) {
-			return r
-		}
-	}
-	return nil
-}
-
-// regionBefore finds the region whose keys end at or before row; an empty row
-// means the last region.
-func (t *table) regionBefore(row []byte) *host.Region {
-	if len(row) == 0 {
-		return t.regions[len(t.regions)-1]
-	}
-	for _, r := range t.regions {
-		if len(r.Info.End) > 0 && bytes.Compare(r.Info.End, row) >= 0 || len(r.Info.End) == 0 {
 			return r
 		}
 	}
