@@ -266,7 +266,8 @@ func TestSlowConsumerKeepsItsScanner(t *testing.T) {
 // TestDeadlinesHoldWhileServersHang: nothing answers, and still every call ends
 // with its context.
 func TestDeadlinesHoldWhileServersHang(t *testing.T) {
-	t.Parallel()
+	// Not parallel: it measures real time. That calls end within 5 ms is shown on
+	// virtual time (internal/session); this is about what virtual time leaves out.
 	c, tab := faulty(t, minihbase.Options{})
 	if err := tab.Put(t.Context(), hbase.NewPut("r").Set("f", "q", nil)); err != nil {
 		t.Fatal(err)
@@ -283,17 +284,25 @@ func TestDeadlinesHoldWhileServersHang(t *testing.T) {
 		"batch": func(ctx context.Context) error { return tab.Batch(ctx, []hbase.Op{hbase.NewGet("r")}).Err() },
 		"scan":  func(ctx context.Context) error { _, err := tab.Scan(ctx, nil).Next(); return err },
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		start := time.Now()
-		err := f(ctx)
-		over := time.Since(start) - limit
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: error %v, want a deadline", name, err)
-		}
-		// 5 ms is the promise; a busy machine that runs tests may schedule late.
-		if over > 100*time.Millisecond {
-			t.Errorf("%s: ended %v after its deadline", name, over)
+		// A call that is late by nature is late each time; a machine that does
+		// much else is not.
+		const tries = 3
+		for try := 1; ; try++ {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			start := time.Now()
+			err := f(ctx)
+			over := time.Since(start) - limit
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: error %v, want a deadline", name, err)
+			}
+			if over <= 50*time.Millisecond {
+				break
+			}
+			if try == tries {
+				t.Errorf("%s: ended %v after its deadline, and not sooner in %d tries", name, over, tries)
+				break
+			}
 		}
 	}
 }
