@@ -41,6 +41,10 @@ type Location struct {
 	// State is the text of info:state ("OPEN", "OPENING", "CLOSED", ...);
 	// empty before HBase 2.
 	State string
+	// Opener is the server that is opening the region (info:sn while the state
+	// is OPENING), zero otherwise. It serves the region somewhat before the
+	// master has made the state OPEN.
+	Opener ServerName
 	// Replicas are the secondary replicas the row names, by ascending id; nil
 	// if there are none. They have no rows of their own.
 	Replicas []ReplicaLocation
@@ -87,6 +91,7 @@ func LocationOf(row []cells.Cell, region Region) (Location, bool) {
 // parse reads the columns, and says whether the region's own is among them.
 func (loc *Location) parse(row []cells.Cell) (ok bool, err error) {
 	var address string
+	var assigned []byte
 	var code uint64
 	var replicas replicaColumns
 	for i := range row {
@@ -111,6 +116,8 @@ func (loc *Location) parse(row []cells.Cell) (ok bool, err error) {
 			}
 		case QualifierState:
 			loc.State = string(c.Value)
+		case QualifierServerName:
+			assigned = c.Value
 		default:
 			if len(c.Qualifier) > 5 && c.Qualifier[len(c.Qualifier)-5] == '_' {
 				replicas.add(c)
@@ -118,6 +125,9 @@ func (loc *Location) parse(row []cells.Cell) (ok bool, err error) {
 		}
 	}
 	loc.Replicas = replicas.locations()
+	if loc.State == "OPENING" {
+		loc.Opener, _ = ParseServerName(string(assigned)) // one that cannot be read is as good as none
+	}
 	if address != "" && code != 0 {
 		host, port, err := ParseAddress(address)
 		if err != nil {

@@ -11,10 +11,13 @@ type Class uint8
 const (
 	// NoWait: go on at once.
 	NoWait Class = iota
-	// Relocate: the route was wrong. The first time there is nothing to wait
-	// for, the lookup comes next; later times the region is on its way.
+	// Relocate: the route was wrong, or the region is not there yet. The lookup
+	// comes next, and it is what waits, for all callers of the region together.
 	Relocate
-	// Transit: a region is opening where the route says.
+	// Reconnect: there is no connection to the server any more. The first time
+	// there is nothing to wait for.
+	Reconnect
+	// Transit: a region's replicas are on their way.
 	Transit
 	// RegionBusy: a region refuses writes for a moment (memstore full, row
 	// lock, too many parallel writes).
@@ -38,7 +41,7 @@ const (
 )
 
 var classNames = [numClasses]string{
-	"none", "relocate", "transit", "region busy", "server busy", "throttled",
+	"none", "relocate", "reconnect", "transit", "region busy", "server busy", "throttled",
 	"server down", "reopen", "meta unavailable", "master unavailable", "generic",
 }
 
@@ -66,6 +69,9 @@ type Schedule struct {
 func (c Class) Schedule() Schedule {
 	switch c {
 	case Relocate:
+		// Two callers must not chase each other; the rest is the gate's.
+		return Schedule{Base: 5 * time.Millisecond, Cap: 10 * time.Millisecond, Factor: 2, Free: 1}
+	case Reconnect:
 		return Schedule{Base: 10 * time.Millisecond, Cap: time.Second, Factor: 2, Free: 1}
 	case Transit:
 		return Schedule{Base: 10 * time.Millisecond, Cap: time.Second, Factor: 2}

@@ -55,10 +55,11 @@ var rules = []rule{
 		d:       Decision{Route: Reject, Wait: Relocate, Retriable: true},
 	},
 	{
-		// The region is coming up there: the route is right.
+		// The region is coming up there. The route is right, and yet it is no
+		// use: the region's gate looks when it can be used, for all callers.
 		name:    "region opening",
 		classes: []string{wire.ClassRegionOpening, "org.apache.hadoop.hbase.exceptions.RegionInRecoveryException"},
-		d:       Decision{Route: Keep, Wait: Transit, Retriable: true},
+		d:       Decision{Route: Reject, Wait: Relocate, Retriable: true},
 	},
 	{
 		// The server serves the region, but the row is not in it: stale after
@@ -88,7 +89,7 @@ var rules = []rule{
 			wire.ClassRegionServerStopped, wire.ClassRegionServerAborted,
 			wire.ClassServerNotRunningYet,
 		},
-		d: Decision{Route: Keep, Server: MarkDown, Wait: Relocate, Retriable: true},
+		d: Decision{Route: Keep, Server: MarkDown, Wait: Reconnect, Retriable: true},
 	},
 	{
 		name: "master not there",
@@ -156,8 +157,8 @@ var rules = []rule{
 		d:       Decision{Route: Keep, Server: Suspect, Wait: NoWait, Retriable: true},
 		applied: true,
 	},
-	{name: ruleDial, d: Decision{Route: Keep, Server: MarkDown, Wait: Relocate, Retriable: true}},
-	{name: ruleBroken, d: Decision{Route: Keep, Server: Redial, Wait: Relocate, Retriable: true}},
+	{name: ruleDial, d: Decision{Route: Keep, Server: MarkDown, Wait: Reconnect, Retriable: true}},
+	{name: ruleBroken, d: Decision{Route: Keep, Server: Redial, Wait: Reconnect, Retriable: true}},
 	{name: ruleNotHBase, d: Decision{Route: Keep, Server: MarkDown, Wait: Generic, Retriable: true}},
 	{name: ruleServerDown, d: Decision{Route: Keep, Wait: ServerDown, Retriable: true}},
 	{name: ruleTurnedAway, d: Decision{Route: Keep, Retriable: true, TurnedAway: true}},

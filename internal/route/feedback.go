@@ -35,10 +35,7 @@ func (c *Cache) Moved(r *Route, to meta.ServerName, seq int64) *Route {
 	if s == r.server || !s.Usable() {
 		return nil
 	}
-	n := r.restamp()
-	n.server, n.epoch = s, uint32(s.Epoch())
-	n.openSeq = max(seq, r.openSeq)
-	n.state.Store(n.state.Load()&^(3<<stateOriginShift) | uint32(FromHint)<<stateOriginShift)
+	n := r.leadTo(s, max(seq, r.openSeq), FromHint)
 	added, removed := t.publish([]*Route{n})
 	c.settled(t, added, removed)
 	if len(added) == 0 {

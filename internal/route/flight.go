@@ -477,7 +477,7 @@ func (c *Cache) unserved(f *flight, rows int, now time.Time) (done []*waiter) {
 	w.last = errHole
 	c.stats.holes.Add(1)
 	if w.holes > 1 {
-		w.after = now.Add(gateWaits.Wait(w.holes-2, c.cfg.Rand()))
+		w.after = now.Add(holeWaits.Wait(w.holes-2, c.cfg.Rand()))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type repair struct {
 	attempts int       // answers that did not cure it
 	failures int       // reads that failed in a row
 	since    time.Time // of the first
-	opened   time.Time // last time callers were let through to try
+	paced    time.Time // what its waits grow from; see gatePace
 	trying   bool      // meta has not changed its mind, but callers are let through
 	due      time.Time
 	last     error
@@ -61,30 +61,16 @@ const (
 	// batchPatience is how long a batch that is not full waits for the one that
 	// is being read: longer, and one lost answer holds up everybody.
 	batchPatience = 100 * time.Millisecond
-	// tryFirst and tryEvery: while meta keeps to the answer that was disproved,
-	// callers are let through now and then to try: meta may be right and the
-	// region's server of another mind by now, or of that mind from the start but
-	// for one wrong answer. The first time after tryFirst, then after twice as
-	// long each time, and from there on every tryEvery. One goes ahead (rollWaves),
-	// so that a try in vain costs one call.
-	tryFirst = 10 * time.Millisecond
-	tryEvery = time.Second
 	// probationTime is how long a route that was let through by trying is
 	// remembered: rejected again, its gate goes on where it stopped.
 	probationTime = 10 * time.Second
 )
 
-// gateWaits is how often a region in transition is looked up. The cap is
-// shorter than that of a single caller's waits, because all regions share the
-// reads, and because it is what everybody notices after an outage: at half a
-// second, 3,000 regions cost meta 30 reads a second, and a region that opens
-// is in use half a second later at most.
-var gateWaits = retry.Schedule{Base: 10 * time.Millisecond, Cap: 500 * time.Millisecond, Factor: 2}
-
 // probation remembers how far the gate was of a route that is being tried.
 type probation struct {
 	attempts int
 	since    time.Time
+	age      time.Duration // of the gate's pace
 	at       time.Time
 }
 
@@ -96,7 +82,7 @@ func (c *Cache) repairOf(r *Route, now time.Time) *repair {
 	}
 	q := t.newRepair(r, now)
 	if p, ok := t.probed[r]; ok {
-		q.attempts, q.since = p.attempts, p.since
+		q.attempts, q.since, q.paced = p.attempts, p.since, now.Add(-p.age)
 		delete(t.probed, r)
 		c.delay(q, now)
 		return q
@@ -120,7 +106,7 @@ func (c *Cache) gate(r *Route, now time.Time) {
 }
 
 func (t *table) newRepair(r *Route, now time.Time) *repair {
-	q := &repair{table: t, route: r, since: now, opened: now}
+	q := &repair{table: t, route: r, since: now, paced: now}
 	if t.repairs == nil {
 		t.repairs = make(map[*Route]*repair)
 	}
@@ -153,7 +139,7 @@ func (r *Route) transit(state string) error {
 
 // delay schedules the next read of a gated repair. Under c.mu.
 func (c *Cache) delay(q *repair, now time.Time) {
-	c.delayUntil(q, now.Add(gateWaits.Wait(max(q.attempts-1, 0), c.cfg.Rand())))
+	c.delayUntil(q, now.Add(jittered(c.gatePace(q, now), c.cfg.Rand())))
 }
 
 func (c *Cache) delayUntil(q *repair, due time.Time) {
@@ -223,10 +209,9 @@ func (c *Cache) runRepairs(now time.Time) {
 		// Those that are nearly due come along: one read now instead of two.
 		for len(batch) < repairBatch && len(c.delayed) > 0 {
 			q := c.delayed[0]
-			wait := gateWaits.Wait(max(q.attempts-1, 0), 1)
 			// hbase:meta's own region is not in hbase:meta; and a batch that had
 			// its repair would wait for it to be read.
-			if q.due.Sub(now) > wait/2 || q.table.isMeta {
+			if q.due.Sub(now) > c.gatePace(q, now)/2 || q.table.isMeta {
 				break
 			}
 			heap.Pop(&c.delayed)
@@ -282,7 +267,8 @@ func (c *Cache) repairMany(batch []*repair, began time.Time) {
 // findings are what a batch means for one table.
 type findings struct {
 	routes []*Route // better ones
-	tries  []*Route // the same ones, to be tried
+	tries  []*Route // to be tried: they may be as bad as those before
+	news   []*Route // of the tries, those that meta vouches for
 	gone   map[*Route]bool
 }
 
@@ -307,11 +293,11 @@ func (c *Cache) repaired(batch []*repair, locs []*meta.Location, err error) (don
 	type change struct {
 		t              *table
 		added, removed []*Route
-		tried          []*Route
+		tried, news    []*Route
 	}
 	var changes []change
 	for t, f := range byTable {
-		ch := change{t: t, tried: f.tries}
+		ch := change{t: t, tried: f.tries, news: f.news}
 		if len(f.gone) > 0 {
 			ch.removed = t.removeExactly(f.gone)
 		}
@@ -343,8 +329,8 @@ func (c *Cache) repaired(batch []*repair, locs []*meta.Location, err error) (don
 					if ch.t.probed == nil {
 						ch.t.probed = make(map[*Route]probation)
 					}
-					ch.t.probed[n] = probation{attempts: q.attempts + 1, since: q.since, at: now}
-					q.trying = q.route.Origin() != FromHint
+					ch.t.probed[n] = probation{attempts: q.attempts + 1, since: q.since, age: now.Sub(q.paced), at: now}
+					q.trying = !slices.Contains(ch.news, n)
 				}
 			}
 		}
@@ -386,6 +372,12 @@ func (c *Cache) examine(q *repair, l *meta.Location, f *findings, now time.Time)
 		if r.Valid() {
 			return nil
 		}
+		if ahead := n.opening(l, r); ahead != nil && q.attempts > 0 {
+			// The server that opens it knows first when that is done; meta hears
+			// of it from the master.
+			f.tries = append(f.tries, ahead)
+			return nil
+		}
 		return n.transit(l.State)
 	case !same, !r.Rejected() && !r.Valid():
 		f.routes = append(f.routes, n)
@@ -398,8 +390,12 @@ func (c *Cache) examine(q *repair, l *meta.Location, f *findings, now time.Time)
 		// the new one did not have it yet. Now meta says that it is open: that
 		// is news, though server and sequence number are the hint's.
 		f.tries = append(f.tries, n)
+		f.news = append(f.news, n)
 		return nil
-	case q.attempts > 0 && now.Sub(q.opened) >= min(tryFirst<<min(q.attempts-1, 10)/2, tryEvery):
+	case q.attempts > 0:
+		// Meta keeps to the answer that was disproved. It may be right and the
+		// server of another mind by now, or of that mind from the start but for
+		// one wrong answer.
 		f.tries = append(f.tries, r.restamp())
 		return nil
 	}

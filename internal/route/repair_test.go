@@ -255,7 +255,7 @@ func TestPlannerLeavesTheUnusedAlone(t *testing.T) {
 }
 
 // While meta still names the server that has just disowned the region, callers
-// wait; meta is asked at 10, 20, 40 ms ... and not more than once a second.
+// wait; meta is asked soon, then every 60 ms, and each time one may try.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCache(t, Config{Rand: func() float64 { return 1 }})
@@ -270,11 +270,14 @@ func TestGate(t *testing.T) {
 		}
 		time.AfterFunc(500*time.Millisecond, func() { f.moveTo(4, 10, 8, 11) })
 		_, tries := locateServed(t, c, key(4), func(r *Route) bool { return r.Server().Name() == server(8) })
-		if tries != 5 {
-			t.Errorf("let through to try %d times, want 5", tries)
+		if tries != 12 {
+			t.Errorf("let through to try %d times, want 12", tries)
 		}
-		ms := time.Millisecond
-		want := []time.Duration{0, 10 * ms, 30 * ms, 70 * ms, 150 * ms, 310 * ms, 630 * ms}
+		us := time.Microsecond
+		want := []time.Duration{0, 10000 * us, 20000 * us, 30000 * us, 45000 * us, 67500 * us, 101250 * us, 151875 * us}
+		for at := 211875 * us; at < 560*time.Millisecond; at += gateStep {
+			want = append(want, at)
+		}
 		if fmt.Sprint(reads) != fmt.Sprint(want) {
 			t.Errorf("meta read at %v, want %v", reads, want)
 		}
@@ -315,10 +318,10 @@ func TestGateUntilOpen(t *testing.T) {
 				time.AfterFunc(300*time.Millisecond, func() { f.moveTo(4, 10, 7, 15) })
 				began := time.Now()
 				r := mustLocate(t, c, key(4)) // cold: nothing is known yet
-				if r.Server().Name() != server(7) || time.Since(began) < 300*time.Millisecond || time.Since(began) > 1300*time.Millisecond {
+				if r.Server().Name() != server(7) || time.Since(began) < 300*time.Millisecond || time.Since(began) > 300*time.Millisecond+gateStep {
 					t.Errorf("%v after %v", r, time.Since(began))
 				}
-				if n := f.reads(); n > 8 {
+				if n := f.reads(); n > 24 {
 					t.Errorf("%d reads", n)
 				}
 			})
@@ -353,7 +356,7 @@ func TestServerUpOpensGates(t *testing.T) {
 }
 
 // Meta keeps to what was disproved: callers are let through to try, soon at
-// first and then about every second.
+// first, later whenever the outage is a sixteenth longer.
 func TestGateTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCache(t, Config{})
@@ -366,24 +369,62 @@ func TestGateTriesAgain(t *testing.T) {
 			r = mustLocate(t, c, key(4))
 			at = append(at, time.Since(began))
 		}
-		if at[0] < 5*time.Millisecond || at[0] > 20*time.Millisecond {
+		if at[0] < gateFirst/2 || at[0] > 2*gateFirst {
 			t.Errorf("first tried after %v", at[0])
 		}
 		for i := 1; i < len(at); i++ {
 			gap := at[i] - at[i-1]
-			if gap > 2*time.Second || at[i] > 2*time.Second && gap < 500*time.Millisecond {
-				t.Errorf("let through at %v", at)
-				break
+			if late := min(max(gateStep, at[i-1]/gateShare), gateLast); gap > late || at[i] > time.Second && gap < late/2-time.Millisecond {
+				t.Errorf("let through at %v and %v", at[i-1], at[i])
 			}
 		}
-		if len(at) < 12 || len(at) > 22 {
-			t.Errorf("let through %d times in 10 s", len(at))
-		}
 		// The gate goes on where it stopped instead of polling anew.
-		if n := f.gets.Load(); n > 40 {
-			t.Errorf("%d reads in %v", n, time.Since(began))
+		if n := f.gets.Load(); n > 100 || int(n) > len(at)+1 {
+			t.Errorf("%d reads in %v, let through %d times", n, time.Since(began), len(at))
 		}
 	})
+}
+
+// While a region opens, the server that opens it knows first when that is done:
+// callers try there, though meta says OPENING still.
+func TestTriesWhereItOpens(t *testing.T) {
+	for _, c := range []struct{ name, state string }{{"opening", "OPENING"}, {"not opening", "CLOSED"}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cache, f := newCache(t, Config{})
+				f.fill(tbl, 10, 3)
+				r := mustLocate(t, cache, key(4))
+				cache.Rejected(r)
+				l := meta.Location{Region: regionOf(tbl, 4, 10), Server: r.Server().Name(), SeqNum: 10, State: c.state}
+				if c.state == "OPENING" {
+					l.Opener = server(8) // as meta.ParseLocation gives it
+				}
+				f.put(l)
+				began := time.Now()
+				time.AfterFunc(5*time.Second, func() { f.moveTo(4, 10, 8, 11) })
+				got, tries := locateServed(t, cache, key(4), func(r *Route) bool {
+					return r.Server().Name() == server(8) && time.Since(began) > 300*time.Millisecond
+				})
+				took := time.Since(began)
+				if c.state != "OPENING" {
+					if took < 5*time.Second || tries > 0 {
+						t.Errorf("after %v and %d tries", took, tries)
+					}
+					return
+				}
+				if took > 300*time.Millisecond+gateStep || got.Origin() != FromHint || tries < 5 {
+					t.Errorf("%v after %v and %d tries", got, took, tries)
+				}
+				// Once meta says that it is open there, that is what is known.
+				time.Sleep(5 * time.Second)
+				cache.Recheck(got)
+				time.Sleep(gateLast)
+				if n := cache.Lookup(tbl, key(4)); n == nil || n.OpenSeq() != 11 || n.Origin() != FromMeta {
+					t.Errorf("after meta has heard of it: %v", n)
+				}
+			})
+		})
+	}
 }
 
 // One wrong answer of a server costs its callers little, and while it is being

@@ -314,14 +314,31 @@ func (r *Route) confirmed(at uint32, origin Origin) {
 // where info:server says. Before HBase 2 there is no such column.
 func isOpen(state string) bool { return state == "" || state == "OPEN" }
 
+// opening makes a route to the server that opens the region, nil if meta names
+// none that is of use. It is a hint: the region may not be there for a while,
+// or ever. old is what is known of the region now.
+func (n *Route) opening(l *meta.Location, old *Route) *Route {
+	if l.Opener.IsZero() {
+		return nil
+	}
+	s := n.table.cache.cfg.Servers.Get(l.Opener)
+	if !s.Usable() {
+		return nil
+	}
+	return n.leadTo(s, max(n.openSeq, old.openSeq), FromHint)
+}
+
 // restamp makes a copy of the route that is valid as of now.
-func (r *Route) restamp() *Route {
+func (r *Route) restamp() *Route { return r.leadTo(r.server, r.openSeq, r.Origin()) }
+
+// leadTo makes a copy of the route that leads to a server, valid as of now.
+func (r *Route) leadTo(s *health.Server, openSeq int64, origin Origin) *Route {
 	now := r.table.cache.now.Load()
 	n := &Route{
-		table: r.table, server: r.server, start: r.start, end: r.end, id: r.id, openSeq: r.openSeq,
-		encoded: r.encoded, startLen: r.startLen, endLen: r.endLen, epoch: uint32(r.server.Epoch()),
+		table: r.table, server: s, start: r.start, end: r.end, id: r.id, openSeq: openSeq,
+		encoded: r.encoded, startLen: r.startLen, endLen: r.endLen, epoch: uint32(s.Epoch()),
 	}
-	n.state.Store(uint32(r.Origin())<<stateOriginShift | r.state.Load()&stateRowSeen | (now&stateUsedMask)<<stateUsedShift)
+	n.state.Store(uint32(origin)<<stateOriginShift | r.state.Load()&stateRowSeen | (now&stateUsedMask)<<stateUsedShift)
 	n.learned.Store(now)
 	return n
 }

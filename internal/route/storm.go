@@ -261,7 +261,7 @@ func (c *Cache) reread(ctx context.Context, routes []*Route) error {
 	batch := make([]*repair, len(routes))
 	rows := make([][]byte, len(routes))
 	for i, r := range routes {
-		batch[i] = &repair{table: r.table, route: r, since: began, opened: began}
+		batch[i] = &repair{table: r.table, route: r, since: began, paced: began}
 		rows[i] = r.Name()
 	}
 	rctx, cancel := context.WithTimeout(ctx, c.cfg.ReadTimeout)

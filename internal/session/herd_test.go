@@ -110,7 +110,7 @@ func TestHerds(t *testing.T) {
 					})
 				})
 			},
-			reads: 40, took: 4 * time.Second, extra: 1000,
+			reads: 100, took: 4 * time.Second, extra: 1000,
 		},
 		{
 			// One region with everybody at its gate: 4,096 wait, the others come
@@ -123,7 +123,7 @@ func TestHerds(t *testing.T) {
 					h.all(func(i int, r *fakeRegion) { r.on, r.seq = h.c.servers["rs2:16020"], r.seq+10 })
 				})
 			},
-			reads: 40, took: 6 * time.Second, extra: 2 * herdSize,
+			reads: 100, took: 6 * time.Second, extra: 2 * herdSize,
 		},
 		{
 			name: "split storm", servers: 10, regions: 300,

@@ -198,7 +198,7 @@ func TestHooksSeeWhatIsNeverSent(t *testing.T) {
 			"dialed rs2: error true",
 			"server rs2 healthy to down",
 			"route server forgotten from rs2 to ",
-			"[get] nothing sent to rs2: cannot connect: keep, mark down, wait relocate",
+			"[get] nothing sent to rs2: cannot connect: keep, mark down, wait reconnect",
 			", 0 failed, error true",
 		} {
 			if !strings.Contains(got, want) {
