@@ -2,7 +2,9 @@ package minihbase
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/embed/chaos"
 	"github.com/holdfast-hbase/holdfast/internal/embed/eventlog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/zkserver"
@@ -30,11 +32,21 @@ const (
 	CloseConn   = chaos.Close
 	CloseAfter  = chaos.CloseAfter
 	Truncate    = chaos.Truncate
+
+	Throttle     = chaos.Throttle
+	CorruptCells = chaos.CorruptCells
+	Oversize     = chaos.Oversize
+
+	// Lies in hbase:meta; the match of such a rule chooses regions.
+	MetaHole     = chaos.MetaHole
+	MetaNoServer = chaos.MetaNoServer
+	MetaStale    = chaos.MetaStale
+	MetaOverlap  = chaos.MetaOverlap
 )
 
 // AddRule adds a rule behind the others and gives its id, which is never used
-// again.
-func (m *Cluster) AddRule(r Rule) (uint64, error) { return m.c.Rules().Add(r) }
+// again. Rule.Location may be a server's index or host:port, too.
+func (m *Cluster) AddRule(r Rule) (uint64, error) { return m.c.AddRule(r) }
 
 // RemoveRule removes a rule; calls it holds go on.
 func (m *Cluster) RemoveRule(id uint64) error { return m.c.Rules().Remove(id) }
@@ -53,6 +65,17 @@ func (m *Cluster) WaitRule(ctx context.Context, id, n uint64) error {
 	return m.c.Rules().Wait(ctx, id, n)
 }
 
+// FailNextProcedure makes the master's next procedure end with an exception; the
+// next of a class, such as CreateTableProcedure, if class is not empty. Only
+// Class, Message and DoNotRetry of e are used; an empty Class is refused.
+func (m *Cluster) FailNextProcedure(class string, e Exception) error {
+	if e.Class == "" {
+		return fmt.Errorf("%w: no exception class", chaos.ErrBadRule)
+	}
+	m.c.Controls().FailNextProcedure(class, &cells.Exception{Class: e.Class, Message: e.Message, DoNotRetry: e.DoNotRetry})
+	return nil
+}
+
 // Events is the log of every call and of what the cluster did.
 func (m *Cluster) Events() *EventLog { return m.c.Events() }
 
@@ -62,6 +85,25 @@ type (
 	Event       = eventlog.Event
 	EventFilter = eventlog.Filter
 )
+
+// SetZNode writes a znode, persistent and made with its parents if missing:
+// below Options.ZNodeParent, it is how clients get to read wrong bytes.
+func (m *Cluster) SetZNode(path string, data []byte) error {
+	zk := m.c.ZooKeeper()
+	if zk.Exists(path) {
+		_, err := zk.Set(path, data, -1)
+		return err
+	}
+	return zk.Put(path, data, 0)
+}
+
+// RemoveZNode removes a znode and everything below it. One that is not there is
+// no error.
+func (m *Cluster) RemoveZNode(path string) error { return m.c.ZooKeeper().DeleteTree(path) }
+
+// RestoreZNodes makes HBase's own znodes what they should be again; so does
+// Reset.
+func (m *Cluster) RestoreZNodes() { m.c.RestoreZNodes() }
 
 // ZooKeeperServer is the ZooKeeper endpoint: its tree, its sessions, and what
 // can be wrong with it (Freeze, Resume, Refuse, DropConnections, ExpireSession,

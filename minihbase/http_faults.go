@@ -72,6 +72,7 @@ func toRule(r *control.Rule) Rule {
 		Match: Match{Server: r.Server, Service: r.Service, Method: r.Method, Table: r.Table, Region: r.Region, StartRow: r.StartRow, StopRow: r.StopRow, User: r.User},
 		Name:  r.Name, Skip: r.Skip, Every: r.Every, Times: r.Times, Probability: r.Probability, Seed: r.Seed,
 		Action: Action(r.Action), Delay: time.Duration(r.Delay),
+		BytesPerSecond: r.BytesPerSecond, Size: r.Size, Location: r.Location, End: r.End,
 	}
 	if e := r.Exception; e != nil {
 		out.Exception = Exception{Class: e.Class, Message: e.Message, DoNotRetry: e.DoNotRetry, Overloaded: e.Overloaded,
@@ -86,6 +87,7 @@ func fromRule(s *RuleStatus) control.RuleStatus {
 		Server: r.Server, Service: r.Service, Method: r.Method, Table: r.Table, Region: r.Region, StartRow: r.StartRow, StopRow: r.StopRow, User: r.User,
 		Name: r.Name, Skip: r.Skip, Every: r.Every, Times: r.Times, Probability: r.Probability, Seed: r.Seed,
 		Action: string(r.Action), Delay: control.Duration(r.Delay),
+		BytesPerSecond: r.BytesPerSecond, Size: r.Size, Location: r.Location, End: r.End,
 	}}
 	if e := r.Exception; e.Class != "" {
 		out.Exception = &control.Exception{Class: e.Class, Message: e.Message, DoNotRetry: e.DoNotRetry, Overloaded: e.Overloaded,
@@ -359,17 +361,14 @@ func (s *controlServer) zkRoutes(mux *http.ServeMux) {
 		return control.ZNode{Path: path, Data: data, Children: children}, nil
 	})
 	handle(mux, "PUT /zk/node", func(_ *http.Request, q control.ZNode) (any, error) {
-		if zk.Exists(q.Path) {
-			_, err := zk.Set(q.Path, q.Data, -1)
-			return nil, err
-		}
-		return nil, zk.Put(q.Path, q.Data, 0)
+		return nil, s.m.SetZNode(q.Path, q.Data)
 	})
+	handle(mux, "POST /zk/restore", func(*http.Request, none) (any, error) { s.m.RestoreZNodes(); return nil, nil })
 	handle(mux, "DELETE /zk/node", func(r *http.Request, _ none) (any, error) {
 		path := r.FormValue("path")
 		if !zk.Exists(path) {
 			return nil, notFound(fmt.Errorf("there is no znode %q", path))
 		}
-		return nil, zk.DeleteTree(path)
+		return nil, s.m.RemoveZNode(path)
 	})
 }

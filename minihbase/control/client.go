@@ -282,6 +282,11 @@ func (c *Client) RemoveZNode(ctx context.Context, path string) error {
 	return c.do(ctx, http.MethodDelete, "/zk/node?path="+url.QueryEscape(path), nil, nil)
 }
 
+// RestoreZNodes makes HBase's own znodes what they should be again.
+func (c *Client) RestoreZNodes(ctx context.Context) error {
+	return c.post(ctx, "/zk/restore", nil, nil)
+}
+
 func (f *EventFilter) query() url.Values {
 	q := url.Values{}
 	for k, v := range map[string]string{"kind": f.Kind, "server": f.Server, "service": f.Service, "method": f.Method, "table": f.Table, "region": f.Region, "user": f.User, "outcome": f.Outcome} {

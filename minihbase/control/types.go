@@ -231,11 +231,20 @@ type Rule struct {
 	Seed        uint64  `json:"seed,omitempty"`
 
 	// Action: delay, delay-reply, hold, drop-request, drop-reply, fail,
-	// fail-after, close, close-after, truncate.
+	// fail-after, close, close-after, truncate, throttle, corrupt-cells,
+	// oversize; or, told to readers of hbase:meta, meta-hole, meta-no-server,
+	// meta-stale, meta-overlap.
 	Action string   `json:"action"`
 	Delay  Duration `json:"delay,omitempty"`
 	// Exception for fail and fail-after.
 	Exception *Exception `json:"exception,omitempty"`
+	// BytesPerSecond for throttle, Size in bytes for oversize.
+	BytesPerSecond int64 `json:"bytesPerSecond,omitempty"`
+	Size           int64 `json:"size,omitempty"`
+	// Location is the server that a meta-stale row names; End is where the
+	// region of meta-overlap ends.
+	Location string `json:"location,omitempty"`
+	End      Bytes  `json:"end,omitempty"`
 }
 
 // Exception is what a failing rule answers.

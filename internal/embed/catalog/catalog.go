@@ -36,7 +36,8 @@ type Catalog struct {
 	mu      sync.Mutex // held during an Update
 	failed  error      // set when a write failed: what is durable is unknown
 	state   atomic.Pointer[State]
-	changed chan struct{} // closed and replaced at every publication; guarded by mu
+	liar    atomic.Pointer[Liar] // nil as long as hbase:meta tells the truth
+	changed chan struct{}        // closed and replaced at every publication; guarded by mu
 }
 
 // ErrBroken is wrapped by every Update after one whose durable write failed:

@@ -18,7 +18,7 @@ import (
 func (c *Catalog) Virtual(name meta.TableName) *View {
 	switch name {
 	case meta.MetaTable:
-		return newView(c, MetaSchema(), meta.CompareRows, metaRows)
+		return newView(c, MetaSchema(), meta.CompareRows, c.metaRows)
 	case meta.NamespaceTable:
 		return newView(c, NamespaceSchema(), bytes.Compare, namespaceRows)
 	case meta.RSGroupTable:
@@ -60,12 +60,12 @@ func (v *View) Rows(start []byte, reversed bool, since int64) iter.Seq[[]cells.C
 
 // metaRows merges the rows of table states with those of regions; both come in
 // hbase:meta's order.
-func metaRows(s *State, start []byte, reversed bool, since int64) iter.Seq[[]cells.Cell] {
+func (c *Catalog) metaRows(s *State, start []byte, reversed bool, since int64) iter.Seq[[]cells.Cell] {
 	tableAt := func(t *Table) int { return meta.CompareRows([]byte(t.Name.String()), start) }
 	if start == nil {
 		tableAt = func(*Table) int { return 0 }
 	}
-	tables, regions, sign := s.tables.from(tableAt), s.regionsFrom(start, reversed, since), 1
+	tables, regions, sign := s.tables.from(tableAt), c.shown(s, start, reversed, since), 1
 	if reversed {
 		tables, sign = s.tables.downFrom(tableAt), -1
 	}

@@ -20,7 +20,8 @@ var ErrNoRule = errors.New("no such rule")
 
 // Engine holds the rules of a cluster. Make one with New.
 type Engine struct {
-	active atomic.Bool // any rule at all
+	active atomic.Bool // any rule about calls
+	lying  atomic.Bool // any rule about hbase:meta
 
 	mu    sync.Mutex
 	rules []*state
@@ -42,6 +43,8 @@ type state struct {
 	hit     chan struct{}
 	waiting bool
 	removed bool
+	// picture is what AddWith was given.
+	picture any
 }
 
 // Status is a rule as it stands.
@@ -59,11 +62,15 @@ type Status struct {
 // New makes an engine without rules.
 func New() *Engine { return &Engine{} }
 
-// Active says whether there is any rule.
+// Active says whether there is any rule about calls.
 func (e *Engine) Active() bool { return e != nil && e.active.Load() }
 
 // Add checks a rule and puts it behind the others. The id is never reused.
-func (e *Engine) Add(r Rule) (uint64, error) {
+func (e *Engine) Add(r Rule) (uint64, error) { return e.AddWith(r, nil) }
+
+// AddWith is Add for a rule that needs something from its beginning later on:
+// Lies gives it back.
+func (e *Engine) AddWith(r Rule, picture any) (uint64, error) {
 	if err := r.check(); err != nil {
 		return 0, err
 	}
@@ -73,7 +80,7 @@ func (e *Engine) Add(r Rule) (uint64, error) {
 		return 0, fmt.Errorf("%w: there are %d rules already", ErrBadRule, len(e.rules))
 	}
 	e.next++
-	s := &state{Rule: r, id: e.next, released: make(chan struct{}), hit: make(chan struct{})}
+	s := &state{Rule: r, id: e.next, released: make(chan struct{}), hit: make(chan struct{}), picture: picture}
 	if r.Action == Fail || r.Action == FailAfter {
 		s.exception = r.Exception.remote()
 	}
@@ -81,8 +88,18 @@ func (e *Engine) Add(r Rule) (uint64, error) {
 		s.rand = rand.New(rand.NewPCG(r.Seed, 0x9e3779b97f4a7c15))
 	}
 	e.rules = append(e.rules, s)
-	e.active.Store(true)
+	e.stock()
 	return s.id, nil
+}
+
+// stock looks what kinds of rules there are. Called with the lock held.
+func (e *Engine) stock() {
+	calls, lies := false, false
+	for _, s := range e.rules {
+		calls, lies = calls || !s.Action.Lie(), lies || s.Action.Lie()
+	}
+	e.active.Store(calls)
+	e.lying.Store(lies)
 }
 
 // Remove takes a rule away; calls it holds go on.
@@ -96,7 +113,7 @@ func (e *Engine) Remove(id uint64) error {
 		if s.id == id {
 			e.rules = append(e.rules[:i:i], e.rules[i+1:]...)
 			s.end()
-			e.active.Store(len(e.rules) > 0)
+			e.stock()
 			return nil
 		}
 	}
@@ -114,7 +131,7 @@ func (e *Engine) Clear() {
 		s.end()
 	}
 	e.rules = nil
-	e.active.Store(false)
+	e.stock()
 }
 
 // end is called with the lock held.
@@ -124,8 +141,8 @@ func (s *state) end() {
 	close(s.hit)
 }
 
-// Release lets the calls a Hold rule holds go on; calls it picks later are held
-// again.
+// Release lets the calls a Hold rule holds go on, and what a Throttle rule
+// throttles leave at once; calls it picks later are held again.
 func (e *Engine) Release(id uint64) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -213,12 +230,19 @@ type Verdict struct {
 	// Close.
 	Before Action
 	// After is 0 or an action on the answer: DropReply, DelayReply, FailAfter,
-	// CloseAfter, Truncate.
+	// CloseAfter, Truncate, Throttle, CorruptCells, Oversize.
 	After Action
 	// Exception for Fail and FailAfter.
 	Exception *wire.RemoteError
 	// ReplyDelay for DelayReply.
 	ReplyDelay time.Duration
+	// Rate for Throttle, in bytes per second; Freed is closed when it is over.
+	Rate  int64
+	Freed <-chan struct{}
+	// Turn for CorruptCells counts its hits, from 1.
+	Turn uint64
+	// Size for Oversize, in bytes.
+	Size int64
 }
 
 // Judge finds the rules for a call, and waits out their delays and holds: a
@@ -233,7 +257,7 @@ func (e *Engine) Judge(ctx context.Context, c *Call) (Verdict, error) {
 	var holds []<-chan struct{}
 	e.mu.Lock()
 	for _, s := range e.rules {
-		if !s.pick(c) {
+		if s.Action.Lie() || !s.pick(c) {
 			continue
 		}
 		v.Rule = s.id
@@ -254,6 +278,7 @@ func (e *Engine) Judge(ctx context.Context, c *Call) (Verdict, error) {
 			v.After = s.Action
 		}
 		v.Exception = s.exception
+		v.Rate, v.Freed, v.Turn, v.Size = s.BytesPerSecond, s.released, s.hits, s.Size
 		break
 	}
 	e.mu.Unlock()

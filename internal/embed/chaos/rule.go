@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -35,9 +36,45 @@ const (
 	CloseAfter Action = "close-after"
 	// Truncate: run the handler, send half of the answer's frame, then close.
 	Truncate Action = "truncate"
+	// Throttle: run the handler, send its answer at Rule.BytesPerSecond; other
+	// answers of the connection wait behind it. What is left when the rule is
+	// released or removed leaves at once.
+	Throttle Action = "throttle"
+	// CorruptCells: run the handler, damage the cell block of its answer, each
+	// time in the next of the ways of Damage. Answers without one stay as they
+	// are.
+	CorruptCells Action = "corrupt-cells"
+	// Oversize: run the handler, announce an answer of Rule.Size bytes, send
+	// what there is, and nothing more on that connection.
+	Oversize Action = "oversize"
+
+	// What follows are lies in hbase:meta: they are told to whoever reads it,
+	// and Match chooses regions by table, region and rows.
+
+	// MetaHole: the region's row is not there.
+	MetaHole Action = "meta-hole"
+	// MetaNoServer: the row names no server.
+	MetaNoServer Action = "meta-no-server"
+	// MetaStale: the row is what it was when the rule was added, or names
+	// Rule.Location.
+	MetaStale Action = "meta-stale"
+	// MetaOverlap: behind the row comes that of a region nobody serves, which
+	// begins where this one does and ends at Rule.End, or where the region
+	// behind it ends.
+	MetaOverlap Action = "meta-overlap"
 )
 
-var actions = []Action{Delay, DelayReply, Hold, DropRequest, DropReply, Fail, FailAfter, Close, CloseAfter, Truncate}
+var actions = []Action{Delay, DelayReply, Hold, DropRequest, DropReply, Fail, FailAfter, Close, CloseAfter, Truncate,
+	Throttle, CorruptCells, Oversize, MetaHole, MetaNoServer, MetaStale, MetaOverlap}
+
+// Lie says whether the action changes what hbase:meta says, and not a call.
+func (a Action) Lie() bool {
+	switch a {
+	case MetaHole, MetaNoServer, MetaStale, MetaOverlap:
+		return true
+	}
+	return false
+}
 
 // before says whether the action happens instead of (or ahead of) the handler.
 func (a Action) before() bool {
@@ -87,6 +124,14 @@ type Rule struct {
 	Delay time.Duration `json:"delay,omitempty"`
 	// Exception for Fail and FailAfter.
 	Exception Exception `json:"exception,omitzero"`
+	// BytesPerSecond for Throttle, 1 to 1 GiB.
+	BytesPerSecond int64 `json:"bytesPerSecond,omitempty"`
+	// Size in bytes that Oversize announces, up to 2^31-1, which 0 stands for.
+	Size int64 `json:"size,omitempty"`
+	// Location is the server a MetaStale row names: host,port,startcode.
+	Location string `json:"location,omitempty"`
+	// End is where the region of MetaOverlap ends.
+	End []byte `json:"end,omitempty"`
 }
 
 // Exception is the answer of a failing rule.
@@ -131,6 +176,29 @@ func (r *Rule) check() error {
 	if r.Action == Fail || r.Action == FailAfter {
 		if r.Exception.Class == "" {
 			wrong = append(wrong, "no exception class")
+		}
+	}
+	if r.Action == Throttle && (r.BytesPerSecond < 1 || r.BytesPerSecond > 1<<30) {
+		wrong = append(wrong, fmt.Sprintf("%d bytes per second are not 1 to 2^30", r.BytesPerSecond))
+	}
+	if r.Size < 0 || r.Size > math.MaxInt32 {
+		wrong = append(wrong, fmt.Sprintf("size %d is not 0 to 2^31-1", r.Size))
+	}
+	if r.Action.Lie() && (r.Server != "" || r.Service != "" || r.Method != "" || r.User != "") {
+		wrong = append(wrong, "a lie in hbase:meta is told to everybody: it is chosen by table, region and rows")
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+		of   Action
+	}{
+		{"bytesPerSecond", r.BytesPerSecond != 0, Throttle},
+		{"size", r.Size != 0, Oversize},
+		{"location", r.Location != "", MetaStale},
+		{"end", len(r.End) > 0, MetaOverlap},
+	} {
+		if f.set && r.Action != f.of {
+			wrong = append(wrong, fmt.Sprintf("%s is for %s", f.name, f.of))
 		}
 	}
 	if len(r.StopRow) > 0 && bytes.Compare(r.StartRow, r.StopRow) >= 0 {

@@ -270,7 +270,11 @@ func (c *Cluster) Reset(ctx context.Context) error {
 	}
 	// What a server held that has only just been found dead is opened in the
 	// background: a reset cluster is one in which every region is open.
-	return m.AssignUnassigned(ctx)
+	if err := m.AssignUnassigned(ctx); err != nil {
+		return err
+	}
+	c.RestoreZNodes()
+	return nil
 }
 
 // Addresses gives the advertised addresses of the region servers by index.

@@ -45,7 +45,9 @@ type Cluster struct {
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup
-	done      chan struct{} // closed when the cluster was told to shut down
+	again     chan struct{}     // has mirror write its znodes again
+	base      map[string][]byte // the znodes of baseZNodes
+	done      chan struct{}     // closed when the cluster was told to shut down
 	doneOnce  sync.Once
 	closeOnce sync.Once
 	closeErr  error
@@ -68,7 +70,7 @@ var ErrClosed = errors.New("minihbase: the cluster is closed")
 // Start brings a cluster up. When it returns, every region is open.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	o = o.withDefaults()
-	c := &Cluster{opts: o, log: o.Logger, clock: o.Clock, rules: chaos.New(), done: make(chan struct{}), changed: make(chan struct{})}
+	c := &Cluster{opts: o, log: o.Logger, clock: o.Clock, rules: chaos.New(), done: make(chan struct{}), again: make(chan struct{}, 1), changed: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -88,6 +90,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err = c.openCatalog(); err != nil {
 		return err
 	}
+	c.catalog.SetLiar(c.lie)
 	c.tables = master.NewTables(c.store)
 	c.opener = master.NewOpener(c.catalog, c.tables, c.clock.Now)
 	if c.procedures, err = c.newProcedures(); err != nil {

@@ -47,13 +47,18 @@ func (c *Cluster) remove(path string) {
 
 // baseZNodes makes what is there from the start.
 func (c *Cluster) baseZNodes() {
-	c.put(c.path("hbaseid"), c.payload(&pb.ClusterId{ClusterId: new(c.id)}), 0)
-	c.put(c.path("running"), c.payload(&pb.ClusterUp{StartDate: new(c.opts.Clock.Now().UTC().Format("Mon Jan 02 15:04:05 UTC 2006"))}), 0)
-	for _, p := range []string{"rs", "backup-masters", "draining", "table", "table-lock", "namespace", "rsgroup", "replication/peers", "replication/rs", "splitWAL", "flush-table-proc/acquired", "flush-table-proc/reached", "flush-table-proc/abort", "online-snapshot/acquired", "online-snapshot/reached", "online-snapshot/abort"} {
-		c.put(c.path(p), nil, 0)
+	c.base = map[string][]byte{
+		c.path("hbaseid"): c.payload(&pb.ClusterId{ClusterId: new(c.id)}),
+		c.path("running"): c.payload(&pb.ClusterUp{StartDate: new(c.opts.Clock.Now().UTC().Format("Mon Jan 02 15:04:05 UTC 2006"))}),
+		// The base of the groups holds the magic alone.
+		c.path("rsgroup"): []byte("PBUF"),
 	}
-	// The base of the groups holds the magic alone.
-	c.put(c.path("rsgroup"), []byte("PBUF"), 0)
+	for _, p := range []string{"rs", "backup-masters", "draining", "table", "table-lock", "namespace", "replication/peers", "replication/rs", "splitWAL", "flush-table-proc/acquired", "flush-table-proc/reached", "flush-table-proc/abort", "online-snapshot/acquired", "online-snapshot/reached", "online-snapshot/abort"} {
+		c.base[c.path(p)] = nil
+	}
+	for path, data := range c.base {
+		c.put(path, data, 0)
+	}
 }
 
 func (c *Cluster) serverInfo() []byte {
@@ -82,9 +87,11 @@ func versionNumbers(v string) (major, minor uint32) {
 
 // metaZNode tells where hbase:meta is.
 func (c *Cluster) metaZNode(n meta.ServerName) {
-	c.put(c.path("meta-region-server"), c.payload(&pb.MetaRegionServer{
-		Server: n.ToProto(), RpcVersion: new(uint32(0)), State: pb.RegionState_OPEN.Enum(),
-	}), 0)
+	c.put(c.path("meta-region-server"), c.metaPayload(n), 0)
+}
+
+func (c *Cluster) metaPayload(n meta.ServerName) []byte {
+	return c.payload(&pb.MetaRegionServer{Server: n.ToProto(), RpcVersion: new(uint32(0)), State: pb.RegionState_OPEN.Enum()})
 }
 
 func (c *Cluster) masterPayload(n meta.ServerName) []byte {
@@ -97,9 +104,10 @@ func (c *Cluster) masterPayload(n meta.ServerName) []byte {
 func (c *Cluster) mirror() {
 	last := map[string]string{}
 	var seen *catalog.State
+	again := false
 	for {
 		s, changed := c.catalog.Changed()
-		if seen == nil || !s.SameBut(seen) {
+		if again || seen == nil || !s.SameBut(seen) {
 			next := c.mirrored(s)
 			for path := range last {
 				if _, ok := next[path]; !ok {
@@ -109,13 +117,17 @@ func (c *Cluster) mirror() {
 			for path, data := range next {
 				if old, ok := last[path]; !ok || old != data {
 					c.put(path, []byte(data), 0)
+				} else if again {
+					c.restore(path, []byte(data), 0)
 				}
 			}
 			last = next
 		}
-		seen = s
+		seen, again = s, false
 		select {
 		case <-changed:
+		case <-c.again:
+			again = true
 		case <-c.ctx.Done():
 			return
 		}

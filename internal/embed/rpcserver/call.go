@@ -35,6 +35,7 @@ type Call struct {
 	done   func()
 	ctx    callContext
 	rule   uint64 // the chaos rule that touched it
+	damage uint64 // how to spoil the answer's cells: see chaos.Damage; 0 not at all
 	// inlineNow: it runs on the reader's goroutine, and its frame still stands
 	// in the read buffer.
 	inlineNow bool

@@ -1,7 +1,9 @@
 package rpcserver
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"time"
 
@@ -85,12 +87,36 @@ func (c *Call) serve() {
 		c.end()
 		c.Conn.close()
 		return
+	case chaos.CorruptCells:
+		c.damage = v.Turn
+	case chaos.Throttle:
+		frame, how := c.render(out, err)
+		c.record(how)
+		c.Conn.out.sendSlowly(frame, pace{v.Rate, v.Freed})
+		c.end()
+		return
+	case chaos.Oversize:
+		frame, how := c.render(out, err)
+		c.record(how)
+		announce(frame, v.Size)
+		c.Conn.out.sendLast(frame)
+		c.end()
+		return
 	}
 	if err != nil {
 		c.fail(err)
 		return
 	}
 	c.succeed(out)
+}
+
+// announce makes a frame claim to be of another size; 0 stands for the largest
+// that the format has.
+func announce(frame []byte, size int64) {
+	if size == 0 {
+		size = math.MaxInt32
+	}
+	binary.BigEndian.PutUint32(frame, uint32(size))
 }
 
 // late says whether the client has given up on the call.
@@ -148,8 +174,11 @@ func (c *Call) frameOf(out wire.Marshaler) (frame []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.damage > 0 {
+		block = chaos.Damage(block, c.damage)
+	}
 	cells := block
-	if z := c.Conn.compressor; z != nil {
+	if z := c.Conn.compressor; z != nil && len(block) > 0 {
 		if cells, err = z.Compress(nil, block); err != nil {
 			return nil, err
 		}

@@ -17,6 +17,7 @@ type writer struct {
 
 	mu      sync.Mutex
 	pending [][]byte
+	slow    map[*byte]pace // of those pending: nil but for what a rule throttles
 	bytes   int
 	average int // size of an answer, lately
 	writing bool
@@ -33,19 +34,28 @@ type writer struct {
 const coalesce = 64 << 10
 
 // send takes over frame. It may block as long as the peer does not read.
-func (w *writer) send(frame []byte) { w.put(frame, false) }
+func (w *writer) send(frame []byte) { w.put(frame, false, pace{}) }
 
 // sendLast is send for what nothing may follow on this connection, such as half
 // a frame: what other calls answer from now on is dropped.
-func (w *writer) sendLast(frame []byte) { w.put(frame, true) }
+func (w *writer) sendLast(frame []byte) { w.put(frame, true, pace{}) }
 
-func (w *writer) put(frame []byte, last bool) {
+// sendSlowly is send at a pace; what other calls answer goes out behind it.
+func (w *writer) sendSlowly(frame []byte, p pace) { w.put(frame, false, p) }
+
+func (w *writer) put(frame []byte, last bool, p pace) {
 	w.mu.Lock()
 	if w.closed || w.ended {
 		w.mu.Unlock()
 		return
 	}
 	w.ended = last
+	if p.rate > 0 {
+		if w.slow == nil {
+			w.slow = make(map[*byte]pace)
+		}
+		w.slow[&frame[0]] = p
+	}
 	w.pending = append(w.pending, frame)
 	w.bytes += len(frame)
 	w.average += (len(frame) - w.average) / 8
@@ -77,14 +87,19 @@ func (w *writer) flushLocked() {
 	w.writing = true
 	var spare [][]byte
 	for len(w.pending) > 0 && !w.closed && !w.conn.server.mode.Load().silent() {
-		batch := w.pending
-		w.pending = spare[:0]
+		batch, slow := w.pending, w.slow
+		w.pending, w.slow = spare[:0], nil
 		w.mu.Unlock()
 		n := 0
 		for _, f := range batch {
 			n += len(f)
 		}
-		err := w.write(batch, n)
+		var err error
+		if slow == nil {
+			err = w.write(batch, n)
+		} else {
+			err = w.trickle(batch, slow)
+		}
 		for i, f := range batch {
 			w.conn.server.frames.put(f)
 			batch[i] = nil
