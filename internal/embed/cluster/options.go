@@ -40,6 +40,10 @@ type Options struct {
 	// RecoveryDelay is how long a dead server's regions stay closed after its
 	// death was noticed (a real master splits logs meanwhile); 0 by default.
 	RecoveryDelay time.Duration
+	// LoseUnsynced makes every death of a region server that is not an orderly
+	// stop lose what it would lose of HBase: writes with durability ASYNC_WAL
+	// that were not synced yet, with SKIP_WAL since their region's last flush.
+	LoseUnsynced bool
 	// ScannerLease is hbase.client.scanner.timeout.period; 0 means 60 s.
 	ScannerLease time.Duration
 	// JanitorPeriod is how often split parents are cleaned up; 0 means 5 min.

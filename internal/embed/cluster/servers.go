@@ -178,6 +178,7 @@ func (c *Cluster) declareDead(p *process, delay time.Duration) {
 		return
 	}
 	p.gone = true
+	lose := c.opts.LoseUnsynced && !c.closing
 	c.live = slices.DeleteFunc(slices.Clone(c.live), func(q *process) bool { return q == p })
 	c.dead = append(c.dead, p.Name())
 	// A cluster that kills servers for days needs not remember them all.
@@ -186,6 +187,14 @@ func (c *Cluster) declareDead(p *process, delay time.Duration) {
 	}
 	c.signal()
 	c.mu.Unlock()
+	if lose {
+		// Of a server that was killed or stopped, nothing is left to lose.
+		n, err := p.LoseUnsynced()
+		if err != nil {
+			c.log.Warn("losing what was not synced", "server", p.Name().String(), "err", err)
+		}
+		c.lost(p, n)
+	}
 	c.zk.CloseSession(p.session)
 	c.events.Cluster(eventlog.Event{Method: "dead", Server: p.Name().Address(), Detail: p.Name().String()})
 	c.background(func() {
@@ -249,15 +258,33 @@ func (c *Cluster) running(i int, next State) (*process, error) {
 }
 
 // Kill ends a region server as kill -9 does.
-func (c *Cluster) Kill(i int) error {
+func (c *Cluster) Kill(i int) error { return c.kill(i, c.opts.LoseUnsynced) }
+
+// KillAndLose is a Kill that loses what it would lose of HBase: see
+// Options.LoseUnsynced.
+func (c *Cluster) KillAndLose(i int) error { return c.kill(i, true) }
+
+func (c *Cluster) kill(i int, lose bool) error {
 	p, err := c.running(i, Dead)
 	if err != nil {
 		return err
 	}
+	if lose {
+		var n int
+		n, err = p.KillAndLose()
+		c.lost(p, n)
+	}
 	p.Kill()
 	c.events.Cluster(eventlog.Event{Method: "kill", Server: p.Name().Address(), Detail: p.Name().String()})
 	c.noticeDeath(p)
-	return nil
+	return err
+}
+
+// lost tells that a server has taken writes with it.
+func (c *Cluster) lost(p *process, n int) {
+	if n > 0 {
+		c.events.Cluster(eventlog.Event{Method: "lose", Server: p.Name().Address(), Detail: fmt.Sprintf("%d cells not yet synced", n)})
+	}
 }
 
 // noticeDeath declares a server dead that ended without a word: when its

@@ -145,8 +145,14 @@ func (m *Master) flush(ctx context.Context, n meta.TableName) error {
 		return tableNotFound(n)
 	case t.State != pb.TableState_ENABLED:
 		return tableNotEnabled(n)
+	case t.Virtual():
+		return nil
 	}
-	return m.cfg.Store.Flush(ctx)
+	h, err := m.cfg.Tables.Handle(t)
+	if err != nil {
+		return err
+	}
+	return h.Flush(ctx, nil, nil)
 }
 
 func (m *Master) flushTable(ctx context.Context, q *pb.FlushTableRequest) (uint64, error) {

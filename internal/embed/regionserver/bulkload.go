@@ -93,6 +93,9 @@ func (s *Server) bulkLoad(ctx context.Context, _ *rpcserver.Call, in *pb.BulkLoa
 	for i, f := range files {
 		readers[i] = &bulkReader{Scanner: f.r.Scan(), region: r, file: f}
 	}
+	if in.GetAssignSeqNum() {
+		r.mem.Flush() // as HBase does, to give the files a number behind it
+	}
 	n, err := r.Table.BulkLoad(ctx, readers)
 	if err != nil {
 		return nil, bulkError(err)

@@ -41,7 +41,7 @@ func (s *Server) resolve(name []byte) *region {
 	if s.lazy >= maxLazy {
 		s.evict(maxLazy / 8)
 	}
-	r := newRegion(res.Region)
+	r := s.newRegion(res.Region)
 	r.lazy = true
 	s.regions[r.Encoded] = r
 	s.names[string(r.Name)] = r
@@ -73,8 +73,10 @@ func (s *Server) evict(n int) {
 	}
 }
 
-// forget takes a region out of the maps. Called with mu held.
+// forget takes a region out of the maps, to be closed: what was written to it
+// is safe from now on. Called with mu held.
 func (s *Server) forget(r *region) {
+	r.mem.Close()
 	delete(s.regions, r.Encoded)
 	delete(s.names, string(r.Name))
 	if r.lazy {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/embed/host"
+	"github.com/holdfast-hbase/holdfast/internal/embed/store"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
@@ -26,6 +27,9 @@ type region struct {
 	inside atomic.Int64
 	idle   chan struct{} // closed when closing and nobody is inside
 	lazy   bool          // opened because a call asked for it; may be let go of
+	// mem remembers what a kill of the server would lose; nil for a rendered
+	// region.
+	mem *store.Memstore
 
 	reads, writes, filtered atomic.Uint64
 	lastFlush, lastMajor    atomic.Int64 // ms
@@ -34,9 +38,9 @@ type region struct {
 
 const closedBit = 1 << 40
 
-func newRegion(r *host.Region) *region {
-	h := &region{Region: r, table: r.Info.Table.String(), name: cells.Quote(r.Name), idle: make(chan struct{})}
-	return h
+func (s *Server) newRegion(r *host.Region) *region {
+	return &region{Region: r, table: r.Info.Table.String(), name: cells.Quote(r.Name), idle: make(chan struct{}),
+		mem: s.wal.Open(r.Table, r.Info.Start, r.Info.End)}
 }
 
 // enter begins a call on the region; false means it is closing. leave must
@@ -76,11 +80,12 @@ func (r *region) schema() *cells.Schema {
 // OpenRegion makes the region served; of two openings of one region the one
 // with the larger OpenSeq wins.
 func (s *Server) OpenRegion(hr *host.Region) {
-	r := newRegion(hr)
+	r := s.newRegion(hr)
 	s.mu.Lock()
 	old := s.regions[hr.Encoded]
 	if old != nil && old.OpenSeq > hr.OpenSeq {
 		s.mu.Unlock()
+		r.mem.Close()
 		return
 	}
 	if old != nil {

@@ -151,7 +151,7 @@ func (s *Server) flushRegion(ctx context.Context, c *rpcserver.Call, in *pb.Flus
 	out := &pb.FlushRegionResponse{Flushed: new(false), WroteFlushWalMarker: new(false)}
 	if older := in.IfOlderThanTs; older == nil || uint64(r.lastFlush.Load()) < *older {
 		if r.Virtual == nil {
-			if err := s.cfg.Store.Flush(ctx); err != nil {
+			if err := r.Table.Flush(ctx, r.Info.Start, r.Info.End); err != nil {
 				return nil, err
 			}
 		}

@@ -88,7 +88,7 @@ func (s *Server) mutateRows(ctx context.Context, r *region, in *pb.MutateRowsReq
 			return false, wire.NewRemoteError(wire.ClassDoNotRetryIO, fmt.Sprintf("Cell count of %d but no cellScanner", p.GetAssociatedCellCount()))
 		}
 	}
-	rows, err := m.rows(in.GetMutationRequest(), make([][]cells.Cell, len(in.GetMutationRequest())))
+	rows, err := m.rows(r, in.GetMutationRequest(), make([][]cells.Cell, len(in.GetMutationRequest())))
 	if err != nil {
 		return false, err
 	}

@@ -168,7 +168,7 @@ func (m *multiCall) atomic(r *region, ra *pb.RegionAction, lists [][]cells.Cell,
 	if err != nil {
 		return err
 	}
-	rows, err := m.rows(protos, lists)
+	rows, err := m.rows(r, protos, lists)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (m *multiCall) atomic(r *region, ra *pb.RegionAction, lists [][]cells.Cell,
 
 // rows reads mutations and puts those of one row together, in the order of
 // the rows' first mutations.
-func (m *multiCall) rows(protos []*pb.MutationProto, lists [][]cells.Cell) ([]*store.RowMutation, error) {
+func (m *multiCall) rows(r *region, protos []*pb.MutationProto, lists [][]cells.Cell) ([]*store.RowMutation, error) {
 	var rows []*store.RowMutation
 	byRow := make(map[string]*store.RowMutation, 1)
 	for i, p := range protos {
@@ -219,7 +219,7 @@ func (m *multiCall) rows(protos []*pb.MutationProto, lists [][]cells.Cell) ([]*s
 		}
 		rm := byRow[string(mu.row)]
 		if rm == nil {
-			rm = &store.RowMutation{Row: mu.row}
+			rm = &store.RowMutation{Row: mu.row, Memstore: r.mem}
 			byRow[string(mu.row)] = rm
 			rows = append(rows, rm)
 		}
@@ -344,7 +344,7 @@ func (m *multiCall) batch(r *region, ra *pb.RegionAction, collected []int, lists
 			errs[k] = err
 			continue
 		}
-		rows, at = append(rows, &store.RowMutation{Row: mu.row, Ops: []store.Op{mu.op}}), append(at, k)
+		rows, at = append(rows, &store.RowMutation{Row: mu.row, Ops: []store.Op{mu.op}, Memstore: r.mem}), append(at, k)
 	}
 	if whole == nil && len(rows) > 0 {
 		r.writes.Add(uint64(len(rows)))

@@ -129,7 +129,7 @@ func (s *Server) apply(ctx context.Context, r *region, m *mutation) (store.Mutat
 		return store.MutateResult{}, err
 	}
 	r.writes.Add(1)
-	res, err := r.Table.MutateRow(ctx, &store.RowMutation{Row: m.row, Ops: []store.Op{m.op}})
+	res, err := r.Table.MutateRow(ctx, &store.RowMutation{Row: m.row, Ops: []store.Op{m.op}, Memstore: r.mem})
 	return res, r.explain(err)
 }
 
@@ -140,7 +140,7 @@ func (s *Server) checkAndMutate(ctx context.Context, r *region, cond *pb.Conditi
 	if err != nil {
 		return none, err
 	}
-	rm := &store.RowMutation{Row: c.Row, Condition: c, Ops: make([]store.Op, 0, len(protos))}
+	rm := &store.RowMutation{Row: c.Row, Condition: c, Memstore: r.mem, Ops: make([]store.Op, 0, len(protos))}
 	for i, p := range protos {
 		if err := checkKind(p); err != nil {
 			return none, err

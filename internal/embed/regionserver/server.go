@@ -63,6 +63,7 @@ type Server struct {
 	log      *slog.Logger
 	rpc      *rpcserver.Server
 	scanners *scanners
+	wal      *store.Log
 	started  time.Time
 
 	stopping atomic.Bool
@@ -114,6 +115,9 @@ func New(cfg Config) *Server {
 	//holdfast:allow context a server's life is not bounded by its maker's call
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.compactOn.Store(true)
+	if cfg.Store != nil {
+		s.wal = cfg.Store.NewLog()
+	}
 	s.scanners = newScanners(cfg.Name, cfg.ScannerLease, cfg.MaxScanners)
 	s.rpc = rpcserver.New(rpcserver.Config{
 		Name: cfg.Name,
@@ -146,6 +150,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.setStopping()
 	err := s.rpc.Stop(ctx)
 	s.scanners.close()
+	s.wal.Close()
 	if err == nil {
 		s.background.Wait()
 	}
@@ -158,6 +163,34 @@ func (s *Server) Kill() {
 	s.setStopping()
 	s.rpc.Kill()
 	s.scanners.close()
+	s.wal.Close()
+}
+
+// LoseUnsynced takes away what HBase loses when a server is killed now: the
+// ASYNC_WAL writes its log was not yet synced with, and the SKIP_WAL writes
+// since their region's last flush, of the regions it serves. It gives the
+// number of cells. Every later write of the server fails; so it is called for
+// one that was told to end, or that nobody can reach. A second call, or one
+// after Stop or Kill, finds nothing.
+func (s *Server) LoseUnsynced() (int, error) {
+	// No region is closed meanwhile, and so opened elsewhere with the cells
+	// still there.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wal.Lose()
+}
+
+// KillAndLose is Kill and LoseUnsynced. What is lost is lost before a region
+// can be opened elsewhere, and after the last client has been answered.
+func (s *Server) KillAndLose() (int, error) {
+	s.mu.Lock()
+	s.killed.Store(true)
+	s.stopping.Store(true)
+	s.rpc.Kill()
+	n, err := s.wal.Lose()
+	s.mu.Unlock()
+	s.Kill()
+	return n, err
 }
 
 // setStopping lets no new calls and no background work begin.

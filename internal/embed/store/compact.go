@@ -31,6 +31,9 @@ func (t *Table) MajorCompact(ctx context.Context, start, end []byte, families []
 	g := &compaction{t: t, schema: t.Schema(), now: s.now()}
 	g.only(families)
 	opts := cells.CollectorOptions{Now: g.now, ReadPoint: s.readers.oldest(t.id, start, end, &s.mvcc), PurgeAfter: g.schema.PurgeDeletesAfter.Milliseconds()}
+	// What is judged must not be lost later, or it would have hidden what is
+	// then missed. HBase would not look at what is only in memory.
+	t.saved(start, end)
 	earliest, err := g.earliestPuts(ctx, start, end)
 	if err != nil {
 		return err

@@ -58,6 +58,7 @@ func (s *Store) CopyData(ctx context.Context, from, to uint32) (err error) {
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	readPoint := s.mvcc.readPoint()
+	(&Table{s: s, id: from}).saved(nil, nil) // HBase flushes before a snapshot
 	b := s.db.NewBatch()
 	defer func() { err = errors.Join(err, b.Close()) }()
 	key := appendTablePrefix(nil, to)

@@ -80,6 +80,9 @@ type RowMutation struct {
 	Ops []Op
 	// Condition or nil.
 	Condition *Condition
+	// Memstore is told what of the mutation a kill of the region's server would
+	// lose; nil for nobody. Mutations applied together name the same one.
+	Memstore *Memstore
 }
 
 // MutateResult is the outcome of a RowMutation.

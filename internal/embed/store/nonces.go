@@ -30,6 +30,7 @@ type nonces struct {
 
 type nonceQueued struct {
 	key   nonceKey
+	entry *nonceEntry
 	ended int64
 }
 
@@ -37,6 +38,8 @@ type nonceEntry struct {
 	done chan struct{} // closed when the operation has ended
 	// readPoint of the application, valid once done is closed.
 	readPoint uint64
+	// lost: what was applied is gone again; whoever comes next applies it.
+	lost bool
 }
 
 func (n *nonces) init(limit int) { n.known, n.limit = make(map[nonceKey]*nonceEntry), limit }
@@ -85,9 +88,9 @@ func (n *nonces) end(key nonceKey, ok bool, readPoint uint64, now int64) {
 	if e == nil {
 		return
 	}
-	if ok {
+	if ok && !e.lost {
 		e.readPoint = readPoint
-		n.queue = append(n.queue, nonceQueued{key, now})
+		n.queue = append(n.queue, nonceQueued{key, e, now})
 		if len(n.queue)-n.head > n.limit {
 			n.drop()
 		}
@@ -95,6 +98,22 @@ func (n *nonces) end(key nonceKey, ok bool, readPoint uint64, now int64) {
 		delete(n.known, key)
 	}
 	close(e.done)
+}
+
+// forget frees the nonce of an operation that was applied and is lost.
+func (n *nonces) forget(key nonceKey) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	e := n.known[key]
+	if e == nil {
+		return
+	}
+	select {
+	case <-e.done:
+		delete(n.known, key)
+	default:
+		e.lost = true // end will find it
+	}
 }
 
 func (n *nonces) expire(now int64) {
@@ -105,7 +124,11 @@ func (n *nonces) expire(now int64) {
 
 // drop forgets the oldest.
 func (n *nonces) drop() {
-	delete(n.known, n.queue[n.head].key)
+	// One that was forgotten may have been claimed again.
+	if q := n.queue[n.head]; n.known[q.key] == q.entry {
+		delete(n.known, q.key)
+	}
+	n.queue[n.head].entry = nil
 	n.head++
 	if n.head > 1024 && n.head > len(n.queue)/2 {
 		n.queue = append(n.queue[:0], n.queue[n.head:]...)

@@ -108,7 +108,8 @@ func (w *writer) stamp(m *RowMutation, seen int64) error {
 	}
 	for i := range m.Ops {
 		op := &m.Ops[i]
-		if w.durability(op) >= cells.SyncWAL {
+		d, from := w.durability(op), len(w.cells)
+		if d >= cells.SyncWAL {
 			w.durable = true
 		}
 		var err error
@@ -125,8 +126,21 @@ func (w *writer) stamp(m *RowMutation, seen int64) error {
 		if err != nil {
 			return err
 		}
+		if d < cells.SyncWAL && len(w.cells) > from {
+			if n := len(w.spans); n > 0 && w.spans[n-1].to == from && w.spans[n-1].durability == d {
+				w.spans[n-1].to = len(w.cells)
+			} else {
+				w.spans = append(w.spans, span{from, len(w.cells), d})
+			}
+		}
 	}
 	return nil
+}
+
+// span is a run of cells that are not synced before they are answered.
+type span struct {
+	from, to   int
+	durability cells.Durability
 }
 
 func (w *writer) durability(op *Op) cells.Durability {

@@ -42,6 +42,7 @@ type Store struct {
 	}
 	ids     sync.Mutex // held while a counter is read and raised
 	readers readers
+	logs    openLogs
 	getters sync.Pool
 }
 
@@ -320,6 +321,13 @@ func (s *Store) Flush(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Flush is a flush of the rows [start, end) (empty: open): what was written to
+// them before is on disk, and no kill of a region server loses it.
+func (t *Table) Flush(ctx context.Context, start, end []byte) error {
+	t.saved(start, end)
+	return t.s.Flush(ctx)
 }
 
 // Table is the handle of a table's data: the one that exists, with the schema

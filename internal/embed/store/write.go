@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"math"
@@ -158,6 +159,7 @@ func (t *Table) MutateRows(ctx context.Context, ms []*RowMutation, conditions []
 		}
 		w := t.newWriter(schema, t.s.clockPastMarkers(ctx, &rows))
 		for _, m := range ms {
+			w.mem = m.Memstore
 			if err := w.stamp(m, math.MinInt64); err != nil {
 				return pending{}, false, err
 			}
@@ -239,6 +241,7 @@ func (t *Table) mutatePlain(ctx context.Context, schema *cells.Schema, ms []*Row
 	t.s.locks.lock(&rows)
 	defer t.s.locks.unlock(&rows)
 	w := t.newWriter(schema, t.s.clockPastMarkers(ctx, &rows))
+	w.mem = ms[run[0]].Memstore
 	for _, i := range run {
 		if err := w.stamp(ms[i], math.MinInt64); err != nil {
 			return pending{}, err
@@ -284,8 +287,12 @@ func (t *Table) mutateOne(ctx context.Context, schema *cells.Schema, m *RowMutat
 		seen = ts
 	}
 	w := t.newWriter(schema, t.s.clockPastMarkers(ctx, &rows))
+	w.mem = m.Memstore
 	if err := w.stamp(m, seen); err != nil {
 		return pending{}, err
+	}
+	if has {
+		w.nonce(m)
 	}
 	p, err = w.commit()
 	p.result = MutateResult{Processed: true, Cells: w.answer}
@@ -330,6 +337,10 @@ type writer struct {
 	cells   []cells.Cell // to be written, complete but for Seq
 	answer  []cells.Cell
 	durable bool
+	mem     *Memstore
+	spans   []span // of cells, those that a kill would lose; in order
+	loose   loose
+	fates   map[string]fate
 }
 
 func (t *Table) newWriter(schema *cells.Schema, now int64) *writer {
@@ -342,9 +353,16 @@ func (w *writer) commit() (pending, error) {
 	if err := s.failure(); err != nil {
 		return pending{}, err
 	}
+	if err := w.mem.begin(); err != nil {
+		return pending{}, err
+	}
+	defer w.mem.end()
 	seq, limit := s.mvcc.begin()
 	b, err := w.encode(seq, limit)
 	if err == nil {
+		if w.mem != nil {
+			w.mem.note(&w.loose, w.durable, w.now)
+		}
 		wait := w.durable && s.sync
 		if wait {
 			err = s.db.ApplyNoSyncWait(b, pebble.Sync)
@@ -372,6 +390,11 @@ func (w *writer) encode(seq, limit uint64) (*pebble.Batch, error) {
 		}
 	}
 	var key, value []byte
+	loose := len(w.spans) > 0 && w.mem != nil
+	mixed := loose && w.mixed()
+	if mixed {
+		w.fates = make(map[string]fate, len(w.cells))
+	}
 	for i := range w.cells {
 		c := &w.cells[i]
 		c.Seq = seq
@@ -380,9 +403,80 @@ func (w *writer) encode(seq, limit uint64) (*pebble.Batch, error) {
 		if err := b.Set(key, value, nil); err != nil {
 			return nil, err
 		}
+		if loose {
+			w.sort(i, key, value, mixed)
+		}
 	}
 	for i := range w.answer {
 		w.answer[i].Seq = seq
 	}
 	return b, nil
+}
+
+// sort decides whether cell i would be lost by a kill; it is called for each in
+// order. Of two cells with one key the later replaces the earlier; a kill that
+// takes away the later brings the earlier back, if that one stays.
+func (w *writer) sort(i int, key, value []byte, mixed bool) {
+	for len(w.spans) > 0 && w.spans[0].to <= i {
+		w.spans = w.spans[1:]
+	}
+	d := cells.SyncWAL
+	if len(w.spans) > 0 && w.spans[0].from <= i {
+		d = w.spans[0].durability
+	}
+	if d == cells.AsyncWAL && w.durable {
+		d = cells.SyncWAL // one entry of the log holds them all
+	}
+	c := looseCell{async: d == cells.AsyncWAL}
+	if mixed {
+		f := w.fates[string(key)]
+		if d == cells.SkipWAL {
+			c.before = f.value
+			w.fates[string(key)] = fate{f.value, len(w.loose.cells) + 1}
+		} else {
+			if f.skipped > 0 {
+				w.loose.cells[f.skipped-1].key = nil
+			}
+			w.fates[string(key)] = fate{value: bytes.Clone(value)}
+		}
+	}
+	if d < cells.SyncWAL {
+		c.key = bytes.Clone(key)
+		w.loose.cells = append(w.loose.cells, c)
+	}
+}
+
+// fate is what is known of a key in a write that the log holds only a part of.
+type fate struct {
+	value   []byte // the log's; nil if none
+	skipped int    // 1 + its place among the loose cells, if not in the log; else 0
+}
+
+// mixed says whether some of the write's cells are in the log, and others not.
+func (w *writer) mixed() bool {
+	skipped := 0
+	for _, s := range w.spans {
+		if s.durability == cells.SkipWAL {
+			skipped += s.to - s.from
+		}
+	}
+	return skipped > 0 && skipped < len(w.cells)
+}
+
+// nonce notes the mutation's nonce if a kill would lose all that it stands for.
+func (w *writer) nonce(m *RowMutation) {
+	if w.mem == nil {
+		return
+	}
+	strongest := cells.SkipWAL
+	for i := range m.Ops {
+		if op := &m.Ops[i]; op.Kind == Increment || op.Kind == Append {
+			strongest = max(strongest, w.durability(op))
+		}
+	}
+	if strongest == cells.AsyncWAL && w.durable || strongest >= cells.SyncWAL {
+		return
+	}
+	key, _ := m.nonce()
+	w.loose.nonces, w.loose.nonceDurability = append(w.loose.nonces, key), strongest
 }
