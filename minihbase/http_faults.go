@@ -16,6 +16,9 @@ import (
 	"github.com/holdfast-hbase/holdfast/minihbase/control"
 )
 
+// errLoseUnsynced refuses what would be a silent nothing.
+var errLoseUnsynced = badRequest(errors.New("loseUnsynced is for the kill of a region server"))
+
 // serverRoutes adds what is done to one server.
 func (s *controlServer) serverRoutes(mux *http.ServeMux) {
 	m := s.m
@@ -24,6 +27,9 @@ func (s *controlServer) serverRoutes(mux *http.ServeMux) {
 		handle(mux, "POST /"+verb, func(r *http.Request, q control.ServerRequest) (any, error) {
 			if name, n, ok := strings.Cut(q.Server, ":"); name == "master" {
 				i := 0
+				if q.LoseUnsynced {
+					return nil, errLoseUnsynced
+				}
 				if ok {
 					var err error
 					if i, err = strconv.Atoi(n); err != nil {
@@ -36,7 +42,13 @@ func (s *controlServer) serverRoutes(mux *http.ServeMux) {
 			if err != nil {
 				return nil, notFound(err)
 			}
-			return nil, rs(r.Context(), i)
+			switch {
+			case !q.LoseUnsynced:
+				return nil, rs(r.Context(), i)
+			case verb == "kill":
+				return nil, m.KillAndLose(i)
+			}
+			return nil, errLoseUnsynced
 		})
 	}
 	either("kill", func(_ context.Context, i int) error { return m.KillRegionServer(i) }, m.KillMaster)
@@ -47,6 +59,9 @@ func (s *controlServer) serverRoutes(mux *http.ServeMux) {
 			i, err := m.FindServer(q.Server)
 			if err != nil {
 				return nil, notFound(err)
+			}
+			if q.LoseUnsynced {
+				return nil, errLoseUnsynced
 			}
 			return nil, f(i, q)
 		})

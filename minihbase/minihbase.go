@@ -49,6 +49,10 @@ type Options struct {
 	// RecoveryDelay is how long a dead server's regions stay closed after its
 	// death was noticed; 0 by default. A real cluster splits logs meanwhile.
 	RecoveryDelay time.Duration
+	// LoseUnsynced makes every death of a region server that is not an orderly
+	// stop (a kill, an expired session) lose what
+	// KillAndLose says. Off by default: no write that was answered is lost.
+	LoseUnsynced bool
 	// ScannerLease is how long a scanner lives without a call; 60 s by default.
 	ScannerLease time.Duration
 	// JanitorPeriod is how long split parents stay in hbase:meta at most; 5 min
@@ -131,7 +135,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		Dir: o.Dir, Servers: o.Servers, BackupMasters: o.BackupMasters,
 		ZooKeeperPort: o.ZooKeeperPort, MasterPort: o.MasterPort, RegionServerPort: o.RegionServerPort,
 		Advertise: o.Advertise, ZNodeParent: o.ZNodeParent, NoFsync: o.NoFsync, CacheBytes: o.CacheBytes,
-		SessionTimeout: o.SessionTimeout, RecoveryDelay: o.RecoveryDelay, ScannerLease: o.ScannerLease,
+		SessionTimeout: o.SessionTimeout, RecoveryDelay: o.RecoveryDelay, LoseUnsynced: o.LoseUnsynced, ScannerLease: o.ScannerLease,
 		JanitorPeriod: o.JanitorPeriod, ZooKeeperTick: o.ZooKeeperTick,
 		Events: o.Events, HBaseVersion: o.HBaseVersion, Quotas: o.Quotas, Logger: o.Logger, Clock: o.Clock,
 	})

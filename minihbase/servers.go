@@ -22,8 +22,25 @@ func (m *Cluster) FindServer(name string) (int, error) { return m.c.FindServer(n
 
 // KillRegionServer ends a region server as kill -9 does: its connections are
 // reset, its port closed; its regions open elsewhere after the session timeout
-// and the recovery delay of the Options.
+// and the recovery delay of the Options. No write is lost that was answered,
+// unless Options.LoseUnsynced is set.
 func (m *Cluster) KillRegionServer(i int) error { return m.c.Kill(i) }
+
+// KillAndLose kills a region server as KillRegionServer does, and with it the
+// writes that HBase would lose:
+//
+//   - with durability ASYNC_WAL, those since the server's log was last synced:
+//     by a SYNC_WAL or FSYNC_WAL write to any region of the server, or one
+//     second of the cluster's clock after the first ASYNC_WAL write that waited
+//     for it. While the clock is frozen, that second never ends;
+//   - with SKIP_WAL, those since the last flush of their region.
+//
+// Until then readers see them. A flush, a move, a split or merge, a reopening
+// by an alter, a snapshot, a major compaction and an orderly stop make a
+// region's writes safe. So does their mass: beyond 8 MiB of keys per region or
+// 32 MiB per server the region counts as flushed. A write without a durability
+// has its table's.
+func (m *Cluster) KillAndLose(i int) error { return m.c.KillAndLose(i) }
 
 // StopRegionServer ends a region server in order: its regions move to the
 // others first, then running calls are waited for until ctx ends.

@@ -48,12 +48,11 @@ by their encoded name, or as TABLE ROW.`,
 	p.DurationVar(&c.timeout, "timeout", time.Minute, "give up after so long")
 	p.VarP(&choice{value: &c.output, allowed: []string{"text", "json"}}, "output", "o", "text or json")
 	c.output = "text"
-	cmd.AddCommand(c.status(), c.regions(), c.move(), c.split(), c.merge(), c.generate(), c.replicaLag(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
+	cmd.AddCommand(c.status(), c.regions(), c.kill(), c.move(), c.split(), c.merge(), c.generate(), c.replicaLag(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
 	for _, v := range []struct {
 		name, about string
 		call        func(*control.Client, context.Context, string) error
 	}{
-		{"kill", "end a server as kill -9 does", (*control.Client).Kill},
 		{"stop", "end a server in order; its regions move first", (*control.Client).Stop},
 		{"start", "start a server again at its old port", (*control.Client).Start},
 		{"pause", "make a region server neither read nor write (SIGSTOP)", (*control.Client).Pause},
@@ -154,6 +153,27 @@ func (c *ctl) print(cmd *cobra.Command, v any) error {
 		fmt.Fprintf(w, "%s\n", b)
 	}
 	return w.Flush()
+}
+
+func (c *ctl) kill() *cobra.Command {
+	var lose bool
+	cmd := &cobra.Command{
+		Use: "kill SERVER", Short: "end a server as kill -9 does", Args: argsBetween(1, 1),
+		Long: `Ends a server as kill -9 does. No write is lost that was answered, unless
+--lose-unsynced is given: then those vanish that HBase would lose, ASYNC_WAL
+writes since the server's log was last synced (by a write of any region that
+asks for it, or after a second) and SKIP_WAL writes since their region's last
+flush.`,
+		Example: "  holdfast ctl kill 0\n  holdfast ctl kill meta --lose-unsynced",
+		RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+			if lose {
+				return nil, k.KillAndLose(ctx, args[0])
+			}
+			return nil, k.Kill(ctx, args[0])
+		}),
+	}
+	cmd.Flags().BoolVar(&lose, "lose-unsynced", false, "writes that were not synced or flushed are lost, as on HBase")
+	return cmd
 }
 
 func (c *ctl) status() *cobra.Command {

@@ -155,6 +155,13 @@ func (c *Client) Group(ctx context.Context, q GroupRequest) error {
 // Servers are named as in ServerRequest.
 func (c *Client) Kill(ctx context.Context, server string) error { return c.server(ctx, "kill", server) }
 
+// KillAndLose kills a region server, and with it the writes that HBase would
+// lose: with durability ASYNC_WAL those not synced yet, with SKIP_WAL those since
+// the last flush.
+func (c *Client) KillAndLose(ctx context.Context, server string) error {
+	return c.post(ctx, "/kill", ServerRequest{Server: server, LoseUnsynced: true}, nil)
+}
+
 // Stop ends a server in order.
 func (c *Client) Stop(ctx context.Context, server string) error { return c.server(ctx, "stop", server) }
 

@@ -171,6 +171,9 @@ type ServerRequest struct {
 	Server string `json:"server"`
 	// Delay is for slow.
 	Delay Duration `json:"delay,omitempty"`
+	// LoseUnsynced is for the kill of a region server: writes are lost that
+	// HBase would lose (ASYNC_WAL, SKIP_WAL).
+	LoseUnsynced bool `json:"loseUnsynced,omitempty"`
 }
 
 // BalanceResult is the answer of POST /balance.
