@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
@@ -26,6 +27,7 @@ func TestMatch(t *testing.T) {
 	call := &Call{Server: "127.0.0.1:16020", ServerName: "127.0.0.1,16020,1", Service: "ClientService", Method: "Multi",
 		Table: "ns:t", Region: "abc", Rows: [][]byte{[]byte("b"), []byte("k")}, User: "ann"}
 	scan := &Call{Method: "Scan", Rows: [][]byte{[]byte("c"), nil}, Range: true}
+	several := &Call{Table: "ns:t", Region: "abc", Also: []Place{{Table: "ns:u", Region: "def"}}}
 	tests := []struct {
 		name string
 		m    Match
@@ -42,6 +44,8 @@ func TestMatch(t *testing.T) {
 		{"region", Match{Region: "abc"}, call, true},
 		{"user", Match{User: "bob"}, call, false},
 		{"row in", Match{StartRow: []byte("k"), StopRow: []byte("l")}, call, true},
+		{"another region of the call", Match{Table: "ns:u", Region: "def"}, several, true},
+		{"one's table, another's region", Match{Table: "ns:t", Region: "def"}, several, false},
 		{"rows around", Match{StartRow: []byte("c"), StopRow: []byte("d")}, call, false},
 		{"stop alone", Match{StopRow: []byte("b")}, call, false},
 		{"no rows", Match{StartRow: []byte("a")}, &Call{Method: "GetServerInfo"}, false},
@@ -212,6 +216,11 @@ func TestBadRules(t *testing.T) {
 		{"no action", Rule{}, []string{"action"}},
 		{"everything", Rule{Action: Delay, Probability: 2, Match: Match{StartRow: []byte("b"), StopRow: []byte("a")}}, []string{"delay", "probability", "start row"}},
 		{"no class", Rule{Action: Fail}, []string{"class"}},
+		{"no rate", Rule{Action: Throttle}, []string{"bytes per second"}},
+		{"no size", Rule{Action: Oversize, Size: 1 << 31}, []string{"size"}},
+		{"a lie to one reader", Rule{Action: MetaHole, Match: Match{User: "ann"}}, []string{"everybody"}},
+		{"what is another action's", Rule{Action: MetaHole, BytesPerSecond: 1, Size: 1, Location: "h,1,1", End: []byte("x")},
+			[]string{"for throttle", "for oversize", "for meta-stale", "for meta-overlap"}},
 	}
 	for _, tt := range tests {
 		_, err := New().Add(tt.r)
@@ -263,6 +272,79 @@ func TestNilEngine(t *testing.T) {
 		t.Error("a nil engine holds nothing")
 	}
 	e.Clear()
+}
+
+// TestLies: rules about hbase:meta choose regions, are counted like others, and
+// leave calls alone.
+func TestLies(t *testing.T) {
+	e := New()
+	regions := []Region{{"t", "a", nil, []byte("m")}, {"t", "b", []byte("m"), nil}, {"u", "c", nil, nil}}
+	told := func(only Action) string {
+		var b strings.Builder
+		for _, r := range regions {
+			if rule, picture, ok := e.Lie(r, only); ok {
+				b.WriteString(r.Encoded + ":" + string(rule.Action))
+				if picture != nil {
+					b.WriteString("!")
+				}
+				b.WriteByte(' ')
+			}
+		}
+		return b.String()
+	}
+	if e.Lying() || told("") != "" {
+		t.Error("lies without a rule")
+	}
+	hole, err := e.Add(Rule{Action: MetaHole, Match: Match{Table: "t", StartRow: []byte("x")}, Times: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.AddWith(Rule{Action: MetaStale, Match: Match{Table: "t"}}, "picture"); err != nil {
+		t.Fatal(err)
+	}
+	if e.Active() || !e.Lying() {
+		t.Error("lies are no rules about calls")
+	}
+	if v := judge(t, e, &Call{Table: "t"}); v != (Verdict{}) {
+		t.Errorf("a call met %+v", v)
+	}
+	if got := told(MetaHole); got != "b:meta-hole " {
+		t.Errorf("holes: %s", got)
+	}
+	if got := told(""); got != "a:meta-stale! b:meta-stale! " {
+		t.Errorf("once the hole rests: %s", got)
+	}
+	if e.Hits(hole) != 1 {
+		t.Errorf("%d hits", e.Hits(hole))
+	}
+	e.Clear()
+	if e.Lying() {
+		t.Error("it lies after all rules were removed")
+	}
+}
+
+// TestDamage: whoever checks what he reads notices; an empty block has nothing
+// to spoil.
+func TestDamage(t *testing.T) {
+	var list []cells.Cell
+	for _, row := range []string{"r1", "r2", "r3"} {
+		list = append(list, cells.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Type: cells.Put, Value: []byte("value")})
+	}
+	for n := 1; n <= len(list); n++ {
+		for turn := uint64(1); turn <= 12; turn++ {
+			block, err := wire.KeyValueCodec.AppendCells(nil, list[:n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := wire.KeyValueCodec.DecodeCells(Damage(block, turn), nil)
+			if err == nil && len(got) == n {
+				t.Errorf("%d cells, way %d: read without an error: %v", n, turn, got)
+			}
+		}
+	}
+	if len(Damage(nil, 1)) != 0 {
+		t.Error("damage to nothing")
+	}
 }
 
 func TestRuleJSON(t *testing.T) {

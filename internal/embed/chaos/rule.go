@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -216,6 +217,8 @@ type Call struct {
 	Server, ServerName string
 	Service, Method    string
 	Table, Region      string
+	// Also are the other regions of a call about several.
+	Also []Place
 	// Rows are the rows the call names. With Range they are two, between which
 	// the call reads (a scan); an empty second one is open.
 	Rows  [][]byte
@@ -223,12 +226,18 @@ type Call struct {
 	User  string
 }
 
+// Place is a region, by its encoded name, and its table.
+type Place struct{ Table, Region string }
+
+func (m *Match) at(p Place) bool {
+	return (m.Table == "" || m.Table == p.Table) && (m.Region == "" || m.Region == p.Region)
+}
+
 func (m *Match) matches(c *Call) bool {
 	if m.Server != "" && m.Server != c.Server && m.Server != c.ServerName ||
 		m.Service != "" && m.Service != c.Service ||
-		m.Table != "" && m.Table != c.Table ||
-		m.Region != "" && m.Region != c.Region ||
-		m.User != "" && m.User != c.User {
+		m.User != "" && m.User != c.User ||
+		!m.at(Place{c.Table, c.Region}) && !slices.ContainsFunc(c.Also, m.at) {
 		return false
 	}
 	if m.Method != "" && m.Method != c.Method {

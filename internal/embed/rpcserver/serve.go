@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/internal/embed/chaos"
 	"github.com/holdfast-hbase/holdfast/internal/embed/eventlog"
+	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
@@ -138,13 +139,21 @@ func (c *Call) handle() (out wire.Marshaler, err error) {
 
 func (c *Call) chaosCall() *chaos.Call {
 	s := c.Conn.server
-	return &chaos.Call{
+	call := &chaos.Call{
 		Server: s.address, ServerName: s.fullName,
 		Service: c.Conn.header.Load().service.name, Method: c.Method,
 		Table: c.Target.Table, Region: c.Target.Region,
 		Rows: c.Target.Rows, Range: c.Target.Range,
 		User: c.Conn.User(),
 	}
+	if in, ok := c.in.(*pb.MultiRequest); ok && len(in.GetRegionAction()) > 1 {
+		for _, ra := range in.GetRegionAction()[1:] {
+			var t Target
+			t.region(ra.GetRegion())
+			call.Also = append(call.Also, chaos.Place{Table: t.Table, Region: t.Region})
+		}
+	}
+	return call
 }
 
 // render makes the frame of an answer, and says how the call went.
