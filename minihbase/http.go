@@ -14,17 +14,19 @@ import (
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/console"
 	"github.com/holdfast-hbase/holdfast/internal/embed/chaos"
 	"github.com/holdfast-hbase/holdfast/minihbase/control"
 )
 
 // controlServer serves the controls over HTTP on loopback.
 type controlServer struct {
-	m      *Cluster
-	url    string
-	srv    *http.Server
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	m       *Cluster
+	url     string
+	console *console.Console
+	srv     *http.Server
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
 }
 
 // maxBody bounds a request.
@@ -36,7 +38,7 @@ func startControl(m *Cluster, port int) (*controlServer, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &controlServer{m: m, url: "http://" + l.Addr().String(), cancel: cancel}
+	s := &controlServer{m: m, url: "http://" + l.Addr().String(), console: console.New(m.c), cancel: cancel}
 	s.srv = &http.Server{
 		Handler: guard(known(s.routes())), ReadHeaderTimeout: 10 * time.Second,
 		// Requests that wait (for a rule, for events) end with the server.
@@ -56,20 +58,14 @@ func (s *controlServer) close() {
 		_ = s.srv.Close()
 	}
 	s.wg.Wait()
+	s.console.Close()
 }
 
-// guard refuses what a web page could make a browser send: the port can kill
-// servers and drop tables, and a page on any site can post to loopback. A
-// browser names the page's origin, or the name it looked up for our address.
+// guard refuses what another web page could make a browser send.
 func guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if h, _, err := net.SplitHostPort(r.Host); err == nil {
-			host = h
-		}
-		ip := net.ParseIP(strings.Trim(host, "[]"))
-		if r.Header.Get("Origin") != "" || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			refuse(w, &control.Error{Code: http.StatusForbidden, Message: "the control port answers only programs on this machine, not web pages"})
+		if foreign(r) {
+			refuse(w, &control.Error{Code: http.StatusForbidden, Message: "the control port answers programs on this machine and its own page, not other web pages"})
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -284,6 +280,11 @@ func (s *controlServer) routes() *http.ServeMux {
 	s.ruleRoutes(mux)
 	s.eventRoutes(mux)
 	s.zkRoutes(mux)
+	// The page, and what only it asks for.
+	mux.Handle("GET /{$}", s.console)
+	for _, path := range s.console.Paths() {
+		mux.Handle("GET "+path, s.console)
+	}
 	return mux
 }
 
