@@ -78,7 +78,10 @@ func (t *Table) get(ctx context.Context, op string, g *Get, existence bool) (res
 	if g.ExistenceOnly {
 		return &Result{Exists: c.resp.exists, Stale: ans.Replica != nil, BlockBytesScanned: c.resp.scanned}, c.resp.exists, nil
 	}
-	if res, err = c.resp.read(ans.Cells); err == nil && ans.Replica != nil {
+	if res = c.resp.res; res == nil {
+		res, err = c.resp.read(ans.Cells)
+	}
+	if err == nil && ans.Replica != nil {
 		res.Stale = true
 	}
 	return res, false, err
@@ -90,8 +93,20 @@ type mutateCall struct {
 	req   pb.MutateRequest
 	spec  regionSpec
 	mut   mutationRoom
-	resp  pb.MutateResponse
+	resp  mutateAnswer
 	block []byte
+}
+
+// mutateAnswer is a MutateResponse with its cells.
+type mutateAnswer struct {
+	pb.MutateResponse
+	res *Result
+}
+
+// ReadCells is called while the answer can still be asked for again.
+func (a *mutateAnswer) ReadCells(block []byte) (err error) {
+	a.res, err = resultOf(a.Result, block)
+	return err
 }
 
 func (c *mutateCall) param(region []byte, _ int) (wire.Marshaler, []byte) {
@@ -126,9 +141,11 @@ func (c *mutateCall) run(ctx context.Context, t *Table, op string, m Mutation, c
 	if err != nil {
 		return nil, err
 	}
-	res, err := resultOf(c.resp.Result, ans.Cells)
-	if err != nil {
-		return nil, &fault.Unreadable{Err: err}
+	res := c.resp.res
+	if res == nil {
+		if res, err = resultOf(c.resp.Result, ans.Cells); err != nil {
+			return nil, &fault.Unreadable{Err: err}
+		}
 	}
 	if cond != nil {
 		return res, nil

@@ -14,6 +14,7 @@ type getAnswer struct {
 	exists, stale, partial bool
 	inline                 []*pb.Cell
 	scanned                uint64
+	res                    *Result // what ReadCells made of it
 }
 
 const getAnswerName = "answer to a Get"
@@ -66,6 +67,14 @@ func (a *getAnswer) result(b []byte) error {
 		}
 	}
 	return nil
+}
+
+// ReadCells is called while the answer can still be asked for again.
+func (a *getAnswer) ReadCells(block []byte) (err error) {
+	if a.cells > 0 {
+		a.res, err = a.read(block)
+	}
+	return err
 }
 
 // read joins the answer with the cells that travelled beside it.

@@ -56,7 +56,7 @@ func (r *rpcScan) open(ctx context.Context, o scanOpening) (scanRegion, *scanRep
 	r.common(req, o.limit)
 	var spec regionSpec
 	req.Region = &spec.spec
-	var resp pb.ScanResponse
+	var resp scanRead
 	ans, err := r.t.c.core.CallRegion(ctx, &session.RegionCall{
 		Table: r.t.name, Row: o.row, Before: o.before, Method: "Scan", Op: "scan open",
 		Param: func(region []byte, _ int) (wire.Marshaler, []byte) {
@@ -116,12 +116,26 @@ type rpcRegion struct {
 	id      uint64
 }
 
+// scanRead is a ScanResponse with its cells.
+type scanRead struct {
+	pb.ScanResponse
+	reply *scanReply
+}
+
+// ReadCells is called while the answer can still be asked for again.
+func (a *scanRead) ReadCells(block []byte) (err error) {
+	a.reply, err = replyOf(&a.ScanResponse, block)
+	return err
+}
+
 // read reads an answer of the scanner.
-func (r *rpcRegion) read(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
+func (r *rpcRegion) read(resp *scanRead, block []byte) (*scanReply, error) {
 	if r.replica != nil {
 		resp.Stale = new(true)
+	} else if resp.reply != nil {
+		return resp.reply, nil
 	}
-	return replyOf(resp, block)
+	return replyOf(&resp.ScanResponse, block)
 }
 
 func (r *rpcRegion) bounds() (start, end []byte) { return r.route.Start(), r.route.End() }
@@ -135,7 +149,7 @@ func (r *rpcRegion) next(ctx context.Context, seq uint64, limit int) (*scanReply
 		ClientHandlesHeartbeats: new(true),
 	}
 	r.scan.common(req, limit)
-	var resp pb.ScanResponse
+	var resp scanRead
 	ans, err := r.call(ctx, "scan next", req, &resp)
 	if err != nil {
 		return nil, err
@@ -159,7 +173,7 @@ func (r *rpcRegion) close(ctx context.Context) {
 	}, &resp)
 }
 
-func (r *rpcRegion) call(ctx context.Context, op string, req *pb.ScanRequest, resp *pb.ScanResponse) (session.Answer, error) {
+func (r *rpcRegion) call(ctx context.Context, op string, req *pb.ScanRequest, resp wire.Unmarshaler) (session.Answer, error) {
 	ans, err := r.scan.t.c.core.CallReplica(ctx, r.route, r.replica, &session.RegionCall{
 		Table: r.scan.t.name, Row: r.route.Start(), Method: "Scan", Op: op,
 		Param:  func([]byte, int) (wire.Marshaler, []byte) { return req, nil },

@@ -81,7 +81,7 @@ type Call struct {
 	// Param is the request message. Required.
 	Param wire.Marshaler
 	// Result, if not nil, receives the answer's message; it is merged, so pass
-	// a fresh one.
+	// a fresh one. If it is a CellsReader, it gets the cells after that.
 	Result wire.Unmarshaler
 	// Cells is a cell block in the connection's codec, not compressed.
 	Cells []byte
@@ -223,8 +223,18 @@ func (c *Conn) finish(p *pending, call *Call) error {
 			return c.nonsense(err)
 		}
 	}
+	if r, ok := call.Result.(CellsReader); ok {
+		if err := r.ReadCells(call.ResultCells); err != nil {
+			return c.nonsense(err)
+		}
+	}
 	return nil
 }
+
+// CellsReader is a Result that reads the cells beside its message, so that
+// cells which make no sense are what a message is that makes none: an answer
+// that did not come.
+type CellsReader interface{ ReadCells(block []byte) error }
 
 // nonsense reports an answer that cannot be read. The frames around it are
 // sound, so other calls go on.

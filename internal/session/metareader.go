@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
@@ -111,10 +112,14 @@ func (m metaReader) ScanMeta(ctx context.Context, scan route.MetaScan) (locs []m
 		return nil
 	}
 	if err := eachResult(&resp, a.Cells, add); err != nil {
-		return nil, fmt.Errorf("scan meta: %w", err)
+		return nil, unreadable(fmt.Errorf("scan meta: %w", err))
 	}
 	return locs, nil
 }
+
+// unreadable is an answer whose cells make no sense: like one whose message
+// makes none, it did not come, and is asked for again.
+func unreadable(err error) error { return &rpc.ConnError{Addr: "hbase:meta", Cause: err, Sent: true} }
 
 // eachResult walks the rows of a scan's answer, in cell-block or inline form.
 // The cells are valid during the call only; what they point to stays.
@@ -210,7 +215,7 @@ func (m metaReader) GetMeta(ctx context.Context, rows [][]byte) (locs []*meta.Lo
 		}
 		row := appendCells(nil, roe.Result.GetCell())
 		if row, err = r.Take(int(roe.Result.GetAssociatedCellCount()), row); err != nil {
-			return nil, fmt.Errorf("read meta: %w", err)
+			return nil, unreadable(fmt.Errorf("read meta: %w", err))
 		}
 		seen[i] = true
 		loc, ok, err := meta.ParseLocation(row)
@@ -255,7 +260,7 @@ func (m metaReader) TableDisabled(ctx context.Context, table meta.TableName) (_ 
 	row := appendCells(nil, resp.Result.GetCell())
 	r := wire.KeyValueCodec.Reader(a.Cells)
 	if row, err = r.Take(int(resp.Result.GetAssociatedCellCount()), row); err != nil {
-		return false, fmt.Errorf("read table state: %w", err)
+		return false, unreadable(fmt.Errorf("read table state: %w", err))
 	}
 	for i := range row {
 		if string(row[i].Family) != meta.FamilyTable || string(row[i].Qualifier) != "state" {
