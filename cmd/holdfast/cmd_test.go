@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -148,6 +149,32 @@ func TestUp(t *testing.T) {
 		{"ctl --control " + r.Control + " regions big", "k01999"},
 		{"ctl --control " + r.Control + " replica-lag 2s", "done"},
 		{"ctl --control " + r.Control + " clock", "now"},
+		{"ctl --control " + r.Control + " clock --at 2030-01-02T03:04:05Z", "2030-01-02T03:04:05Z"},
+		{"ctl --control " + r.Control + " clock --reset", "false"},
+		{"ctl --control " + r.Control + " create orders --family f,g --replicas 2 k m", "done"},
+		{"ctl --control " + r.Control + " regions orders -o json", `"start": "m"`},
+		{"ctl --control " + r.Control + " drop orders", "done"},
+		{"ctl --control " + r.Control + " group fast --add --server 1", "done"},
+		{"ctl --control " + r.Control + " group default --server 1", "done"},
+		{"ctl --control " + r.Control + " group fast --remove", "done"},
+		{"ctl --control " + r.Control + " add-server", `"index":3`},
+		{"ctl --control " + r.Control + " move 1588230740 --to 2", "hbase:meta"},
+		{"ctl --control " + r.Control + " log --outcome ok --service MasterService --user " + me() + " --limit 1", "127.0.0.1:"},
+		{"ctl --control " + r.Control + " counters", "ClientService."},
+		{"ctl --control " + r.Control + " master --fail-next java.io.IOException --message no --of CreateTableProcedure", "done"},
+		{"ctl --control " + r.Control + " rule clear", "done"},
+		{"ctl --control " + r.Control + " rule add --action meta-hole --table t --start-row m", `"id"`},
+		{"ctl --control " + r.Control + " rule add --action meta-overlap --table t --end z\\x00", `"id"`},
+		{"ctl --control " + r.Control + " rule add --action meta-stale --table t --location 1", `"id"`},
+		{"ctl --control " + r.Control + " rule add --action throttle --bytes-per-second 1000 --table none", `"id"`},
+		{"ctl --control " + r.Control + " rule add --action oversize --size 5 --table none", `"id"`},
+		{"ctl --control " + r.Control + " rule list", `"end":"z\\x00"`},
+		{"ctl --control " + r.Control + " rule clear", "done"},
+		{"ctl --control " + r.Control + " zk set /hbase/meta-region-server \\xFFrubbish", "done"},
+		{"ctl --control " + r.Control + " zk get /hbase/meta-region-server", "\\xFFrubbish"},
+		{"ctl --control " + r.Control + " zk restore", "done"},
+		{"ctl --control " + r.Control + " zk get /hbase/meta-region-server", "PBUF"},
+		{"ctl --control " + r.Control + " zk fault healthy --latency 1ms", "done"},
 		{"ctl --control " + r.Control + " reset", "done"},
 	} {
 		args := strings.Fields(tc.args)
@@ -166,6 +193,15 @@ func TestUp(t *testing.T) {
 	if _, err := os.Stat(ready); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the ready file is still there: %v", err)
 	}
+}
+
+// me is the user whose name clients give.
+func me() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
 }
 
 // TestUpRefuses: what cannot start says why, at once.

@@ -48,7 +48,7 @@ by their encoded name, or as TABLE ROW.`,
 	p.DurationVar(&c.timeout, "timeout", time.Minute, "give up after so long")
 	p.VarP(&choice{value: &c.output, allowed: []string{"text", "json"}}, "output", "o", "text or json")
 	c.output = "text"
-	cmd.AddCommand(c.status(), c.regions(), c.kill(), c.move(), c.split(), c.merge(), c.generate(), c.replicaLag(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
+	cmd.AddCommand(c.status(), c.regions(), c.kill(), c.move(), c.split(), c.merge(), c.create(), c.drop(), c.generate(), c.replicaLag(), c.group(), c.addServer(), c.counters(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
 	for _, v := range []struct {
 		name, about string
 		call        func(*control.Client, context.Context, string) error
@@ -135,6 +135,16 @@ func (c *ctl) print(cmd *cobra.Command, v any) error {
 		fmt.Fprintln(w, "TABLE\tENCODED\tSTART\tEND\tSTATE\tSERVER")
 		for _, r := range v {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Table, r.Encoded, cells.Quote(r.Start), cells.Quote(r.End), r.State, r.Server)
+		}
+	case control.ZNode:
+		fmt.Fprintf(w, "%s\t%s\n", v.Path, cells.Quote(v.Data))
+		for _, n := range v.Children {
+			fmt.Fprintf(w, "%s/%s\n", strings.TrimSuffix(v.Path, "/"), n)
+		}
+	case []control.Counter:
+		fmt.Fprintln(w, "CALLS\tSERVER\tMETHOD\tTABLE\tOUTCOME")
+		for _, n := range v {
+			fmt.Fprintf(w, "%d\t%s\t%s.%s\t%s\t%s\n", n.Calls, n.Server, n.Service, n.Method, n.Table, n.Outcome)
 		}
 	case []control.RuleStatus:
 		fmt.Fprintln(w, "ID\tHITS\tRULE")
@@ -347,6 +357,12 @@ func (c *ctl) log() *cobra.Command {
 	f.StringVar(&filter.Kind, "kind", "", "rpc or cluster")
 	f.StringVar(&filter.Table, "table", "", "only this table")
 	f.StringVar(&filter.Method, "method", "", "only this method")
+	f.StringVar(&filter.Service, "service", "", "only this RPC service")
+	f.StringVar(&filter.Server, "server", "", "only the server at this host:port")
+	f.StringVar(&filter.Region, "region", "", "only the region of this encoded name")
+	f.StringVar(&filter.User, "user", "", "only this user's calls")
+	f.StringVar(&filter.Outcome, "outcome", "", "only this outcome: ok, dropped, closed, or an exception's class")
+	f.Uint64Var(&filter.Rule, "rule", 0, "only what the rule of this id touched")
 	f.BoolVar(&filter.Failed, "failed", false, "only calls that failed")
 	return cmd
 }
@@ -374,13 +390,22 @@ func eventLine(e control.Event) string {
 func (c *ctl) clock() *cobra.Command {
 	var q control.ClockRequest
 	var advance time.Duration
-	cmd := &cobra.Command{Use: "clock", Short: "read or change the cluster's clock", Args: noArgs, Example: "  holdfast ctl clock --freeze\n  holdfast ctl clock --advance 24h\n  holdfast ctl clock --reset",
+	var at string
+	cmd := &cobra.Command{Use: "clock", Short: "read or change the cluster's clock", Args: noArgs, Example: "  holdfast ctl clock --freeze\n  holdfast ctl clock --at 2030-01-01T00:00:00Z\n  holdfast ctl clock --advance 24h\n  holdfast ctl clock --reset",
 		RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
 			q.Advance = control.Duration(advance)
+			if at != "" {
+				t, err := time.Parse(time.RFC3339, at)
+				if err != nil {
+					return nil, usage("--at: %w", err)
+				}
+				q.At = &t
+			}
 			return k.Clock(ctx, q)
 		})}
 	f := cmd.Flags()
 	f.BoolVar(&q.Freeze, "freeze", false, "stop it where it stands")
+	f.StringVar(&at, "at", "", "stop it at this time, like 2030-01-01T00:00:00Z")
 	f.BoolVar(&q.Resume, "resume", false, "let it run on")
 	f.BoolVar(&q.Reset, "reset", false, "back to the system's time")
 	f.DurationVar(&advance, "advance", 0, "move it ahead")
@@ -435,6 +460,7 @@ func (c *ctl) ruleAdd() *cobra.Command {
 	var (
 		r           control.Rule
 		start, stop string
+		end         string
 		delay, wait time.Duration
 		class, text string
 	)
@@ -444,8 +470,15 @@ func (c *ctl) ruleAdd() *cobra.Command {
 --user, --start-row and --stop-row; which of them: --skip, --every, --times,
 --probability; what happens: --action delay, delay-reply, hold, drop-request,
 drop-reply (applied, then not answered), fail, fail-after, close, close-after,
-truncate.`,
+truncate, throttle (the answer trickles), corrupt-cells, oversize (an answer
+claims to be larger than any client takes).
+
+Lies in hbase:meta choose regions by --table, --region and rows instead of
+calls, and are told to whoever reads it: meta-hole (the row is missing),
+meta-no-server, meta-stale (the row as it is now, or --location), meta-overlap
+(a second region up to --end, or to where the next one ends).`,
 		Example: `  holdfast ctl rule add --method Mutate --action drop-reply --times 1
+  holdfast ctl rule add --table t --start-row m --action meta-hole
   holdfast ctl rule add --table t --action fail --exception CallQueueTooBigException --probability 0.1`,
 		RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
 			var err error
@@ -453,6 +486,9 @@ truncate.`,
 				return nil, err
 			}
 			if r.StopRow, err = rowArgument(stop); err != nil {
+				return nil, err
+			}
+			if r.End, err = rowArgument(end); err != nil {
 				return nil, err
 			}
 			r.Delay = control.Duration(delay)
@@ -483,15 +519,17 @@ truncate.`,
 	f.StringVar(&class, "exception", "", "exception class for fail and fail-after")
 	f.StringVar(&text, "message", "", "the exception's text")
 	f.DurationVar(&wait, "throttle-wait", 0, "the wait a throttling exception asks for")
+	f.Int64Var(&r.BytesPerSecond, "bytes-per-second", 0, "for throttle")
+	f.Int64Var(&r.Size, "size", 0, "for oversize: the bytes it claims (0: 2^31-1)")
+	f.StringVar(&r.Location, "location", "", "for meta-stale: the server the row names")
+	f.StringVar(&end, "end", "", "for meta-overlap: where the other region ends")
 	return cmd
 }
 
 func (c *ctl) zookeeper() *cobra.Command {
 	cmd := &cobra.Command{Use: "zk", Short: "faults of the ZooKeeper endpoint", Args: onlyCommands, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	cmd.AddCommand(
-		&cobra.Command{Use: "fault MODE", Short: "healthy, frozen, refuse, \"black hole\", hangup, silent, leaderless, electing, read-only", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
-			return nil, k.ZooKeeperFault(ctx, control.ZooKeeperFault{Mode: args[0]})
-		})},
+		c.zkFault(),
 		&cobra.Command{Use: "sessions", Short: "list the sessions", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
 			return k.Sessions(ctx)
 		})},
@@ -504,14 +542,44 @@ func (c *ctl) zookeeper() *cobra.Command {
 		&cobra.Command{Use: "remove PATH", Short: "remove a znode and what is below it", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
 			return nil, k.RemoveZNode(ctx, args[0])
 		})},
+		&cobra.Command{Use: "get PATH", Short: "show a znode; bytes that are not printable as \\xHH", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+			return k.ZNode(ctx, args[0])
+		})},
+		&cobra.Command{Use: "set PATH DATA", Short: "write a znode; DATA may hold \\xHH", Args: argsBetween(2, 2), Example: `  holdfast ctl zk set /hbase/meta-region-server '\xFFgarbage'`, RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+			data, err := rowArgument(args[1])
+			if err != nil {
+				return nil, err
+			}
+			return nil, k.SetZNode(ctx, control.ZNode{Path: args[0], Data: data})
+		})},
+		&cobra.Command{Use: "restore", Short: "make HBase's own znodes what they should be", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			return nil, k.RestoreZNodes(ctx)
+		})},
 	)
+	return cmd
+}
+
+func (c *ctl) zkFault() *cobra.Command {
+	var fault control.ZooKeeperFault
+	var latency time.Duration
+	cmd := &cobra.Command{Use: "fault MODE", Short: "healthy, frozen, refuse, \"black hole\", hangup, silent, leaderless, electing, read-only", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
+		fault.Mode, fault.Latency = args[0], control.Duration(latency)
+		return nil, k.ZooKeeperFault(ctx, fault)
+	})}
+	f := cmd.Flags()
+	f.DurationVar(&latency, "latency", 0, "every answer comes so much later")
+	f.BoolVar(&fault.StallPings, "stall-pings", false, "pings are not answered")
+	f.IntVar(&fault.HangAfter, "hang-after", 0, "answer so many requests of a connection, then none")
+	f.IntVar(&fault.Truncate, "truncate", 0, "cut answers after so many bytes")
+	f.BoolVar(&fault.HalfHandshake, "half-handshake", false, "answer half of the handshake")
 	return cmd
 }
 
 func (c *ctl) master() *cobra.Command {
 	var gap, delay time.Duration
 	var initializing bool
-	cmd := &cobra.Command{Use: "master", Short: "disturb the master: slow procedures, gaps in transitions, PleaseHold", Args: noArgs}
+	var class, text, procedure string
+	cmd := &cobra.Command{Use: "master", Short: "disturb the master: slow or failing procedures, gaps in transitions, PleaseHold", Args: noArgs}
 	cmd.RunE = c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
 		var q control.MasterRequest
 		if cmd.Flags().Changed("transition-gap") {
@@ -523,11 +591,17 @@ func (c *ctl) master() *cobra.Command {
 		if cmd.Flags().Changed("initializing") {
 			q.Initializing = &initializing
 		}
+		if class != "" {
+			q.FailNext, q.FailClass = &control.Exception{Class: class, Message: text}, procedure
+		}
 		return nil, k.Master(ctx, q)
 	})
 	f := cmd.Flags()
 	f.DurationVar(&gap, "transition-gap", 0, "how long a region stays closed in every transition")
 	f.DurationVar(&delay, "procedure-delay", 0, "how much longer every procedure takes")
 	f.BoolVar(&initializing, "initializing", false, "answer PleaseHoldException")
+	f.StringVar(&class, "fail-next", "", "exception class with which the next procedure ends")
+	f.StringVar(&text, "message", "", "that exception's text")
+	f.StringVar(&procedure, "of", "", "the next of this class, such as CreateTableProcedure")
 	return cmd
 }

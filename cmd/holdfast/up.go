@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,17 +18,59 @@ import (
 	"github.com/holdfast-hbase/holdfast/minihbase"
 )
 
-// readyFile is what --ready-file holds; a part that is off is "".
+// readySchema is the number of the ready file's form: it grows when a field
+// changes its meaning, not when one is added.
+const readySchema = 1
+
+// readyFile is what --ready-file holds; a part that is off is "" or 0. It is
+// described in docs/control-api.md.
 type readyFile struct {
-	PID           int      `json:"pid"`
-	Address       string   `json:"address"`
-	ZooKeeper     string   `json:"zookeeper"`
-	Master        string   `json:"master"`
-	RegionServers []string `json:"regionservers"`
-	Thrift        string   `json:"thrift"`
-	Thrift2       string   `json:"thrift2"`
-	REST          string   `json:"rest"`
-	Control       string   `json:"control"`
+	Schema        int        `json:"schema"`
+	Version       string     `json:"version"`
+	PID           int        `json:"pid"`
+	Address       string     `json:"address"`
+	ZooKeeper     string     `json:"zookeeper"`
+	ZNodeParent   string     `json:"znodeParent"`
+	Master        string     `json:"master"`
+	RegionServers []string   `json:"regionservers"`
+	Thrift        string     `json:"thrift"`
+	Thrift2       string     `json:"thrift2"`
+	REST          string     `json:"rest"`
+	Control       string     `json:"control"`
+	Ports         readyPorts `json:"ports"`
+}
+
+// readyPorts are the ports of the addresses, for who wants numbers.
+type readyPorts struct {
+	ZooKeeper     int   `json:"zookeeper"`
+	Master        int   `json:"master"`
+	RegionServers []int `json:"regionservers"`
+	Control       int   `json:"control"`
+}
+
+func readyOf(c *minihbase.Cluster, znodeParent string) readyFile {
+	r := readyFile{
+		Schema: readySchema, Version: version(), PID: os.Getpid(),
+		Address: c.Address(), ZooKeeper: c.ZooKeeper(), ZNodeParent: znodeParent, Master: c.Master(), RegionServers: c.RegionServers(), Control: c.Control(),
+		Ports: readyPorts{ZooKeeper: portIn(c.ZooKeeper()), Master: portIn(c.Master()), Control: portIn(strings.TrimPrefix(c.Control(), "http://"))},
+	}
+	for _, a := range r.RegionServers {
+		r.Ports.RegionServers = append(r.Ports.RegionServers, portIn(a))
+	}
+	return r
+}
+
+// portIn is the port of host:port, 0 of nothing.
+func portIn(address string) int {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 func newUp() *cobra.Command {
@@ -34,6 +79,8 @@ func newUp() *cobra.Command {
 		ready  string
 		output string
 		debug  bool
+		free   bool
+		life   lifeline
 		thrift [3]int
 	)
 	cmd := &cobra.Command{
@@ -43,10 +90,16 @@ func newUp() *cobra.Command {
 clients connect to, over one store in a folder or in memory. Ctrl-C closes it
 cleanly; kill -9 loses nothing that was acknowledged.
 
-Ports: 0 takes any free port. Region servers take consecutive ports.`,
+Ports: 0 takes any free port, --free-ports does for all. Region servers take
+consecutive ports.
+
+For tests: wait until the ready file is there (it appears whole), read addresses
+from it, and let the cluster end with --die-with-parent or --die-with-stdin, so
+that a test run that crashes leaves none behind. docs/control-api.md has the
+file's form.`,
 		Example: `  holdfast up                                  data in ./holdfast-data
   holdfast up --in-memory --servers 5
-  holdfast up --in-memory --zk-port 0 --master-port 0 --rs-port 0 --control-port 0 --ready-file ready.json`,
+  holdfast up --in-memory --free-ports --ready-file ready.json --die-with-parent`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for i, name := range []string{"thrift-port", "thrift2-port", "rest-port"} {
@@ -63,21 +116,39 @@ Ports: 0 takes any free port. Region servers take consecutive ports.`,
 				}
 				o.Dir = ""
 			}
+			if free {
+				for name, port := range map[string]*int{"zk-port": &o.ZooKeeperPort, "master-port": &o.MasterPort, "rs-port": &o.RegionServerPort, "control-port": &o.ControlPort} {
+					if !cmd.Flags().Changed(name) {
+						*port = 0
+					}
+				}
+			}
+			ctx, stop, err := life.follow(cmd.Context(), cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			defer stop()
+			if ready != "" {
+				// One that was left behind by a run that crashed would be taken
+				// for this one's.
+				if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return fmt.Errorf("ready file: %w", err)
+				}
+			}
 			level := slog.LevelWarn
 			if debug {
 				level = slog.LevelDebug
 			}
 			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 			begin := time.Now()
-			ctx := cmd.Context()
 			c, err := minihbase.Start(ctx, o)
 			if errors.Is(err, syscall.EADDRINUSE) {
-				return fmt.Errorf("%w; does a cluster run already? --zk-port, --master-port, --rs-port and --control-port choose other ports, 0 any that is free", err)
+				return fmt.Errorf("%w; does a cluster run already? --free-ports takes any that are free, --zk-port, --master-port, --rs-port and --control-port choose others", err)
 			}
 			if err != nil {
 				return err
 			}
-			r := readyFile{PID: os.Getpid(), Address: c.Address(), ZooKeeper: c.ZooKeeper(), Master: c.Master(), RegionServers: c.RegionServers(), Control: c.Control()}
+			r := readyOf(c, o.ZNodeParent)
 			if ready != "" {
 				if err := writeReady(ready, r); err != nil {
 					return errors.Join(err, c.Close())
@@ -124,6 +195,9 @@ Ports: 0 takes any free port. Region servers take consecutive ports.`,
 	f.DurationVar(&o.SessionTimeout, "session-timeout", 0, "how long a killed region server stays in ZooKeeper")
 	f.DurationVar(&o.RecoveryDelay, "recovery-delay", 0, "how long a dead server's regions stay closed")
 	f.StringVar(&ready, "ready-file", "", "written, all at once, when clients can connect: JSON with pid and addresses")
+	f.BoolVar(&free, "free-ports", false, "any free port for every server whose port is not given")
+	f.BoolVar(&life.parent, "die-with-parent", false, "end when the process that started this one has ended (not on Windows)")
+	f.BoolVar(&life.stdin, "die-with-stdin", false, "end when standard input does: a pipe from the test run closes however that ends")
 	f.BoolVar(&debug, "debug", false, "log what the servers do")
 	outputFlag(cmd, &output)
 	return cmd
