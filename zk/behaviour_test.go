@@ -88,7 +88,7 @@ func TestWatchesOfBothKinds(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		for _, mode := range []zk.AddMode{zk.Persistent, zk.Recursive} {
 			t.Run(fmt.Sprintf("one per path %v, mode %d", single, mode), func(t *testing.T) {
-				inWorld(t, 2, zkserver.Config{OneWatchPerPath: single}, func(t *testing.T, w *world) {
+				inWorld(t, 2, zkserver.Config{SeparateWatchModes: !single}, func(t *testing.T, w *world) {
 					w.open(w.config(10 * time.Second))
 					ctx := t.Context()
 					must := func(err error) {

@@ -24,7 +24,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 	for seed := range uint64(runs) {
 		t.Run("seed "+strconv.FormatUint(seed, 10), func(t *testing.T) {
-			inWorld(t, 3, zkserver.Config{OneWatchPerPath: seed%2 == 0}, func(t *testing.T, w *world) { randomRun(t, w, seed) })
+			inWorld(t, 3, zkserver.Config{SeparateWatchModes: seed%2 == 1}, func(t *testing.T, w *world) { randomRun(t, w, seed) })
 		})
 	}
 }

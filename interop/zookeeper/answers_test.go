@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -125,11 +126,26 @@ func (c *talk) ask(name string, op jute.OpCode, body func(*jute.Writer)) {
 			c.lines = append(c.lines, fmt.Sprintf("%s: %v", name, err))
 			return
 		}
+		if len(f) > 20 && (op == jute.OpGetChildren || op == jute.OpGetChildren2) && int32(binary.BigEndian.Uint32(f)) == xid {
+			f = inOrder(f)
+		}
 		c.lines = append(c.lines, name+": "+c.mask(f))
 		if len(f) >= 4 && int32(binary.BigEndian.Uint32(f)) == xid {
 			return
 		}
 	}
+}
+
+// inOrder sorts the names in an answer to getChildren, which real ZooKeeper gives in the order of its hash table.
+func inOrder(f []byte) []byte {
+	r := jute.NewReader(f[16:])
+	names := r.Strings()
+	slices.Sort(names)
+	w := jute.NewWriter(nil)
+	w.Raw(f[:16])
+	w.Strings(names)
+	w.Raw(r.Rest())
+	return w.Bytes()
 }
 
 func create(path, data string, flags int32, acl ...jute.ACL) func(*jute.Writer) {
@@ -293,7 +309,110 @@ func script(t *testing.T, addr string) []string {
 	x.ask("set ACL of the root", jute.OpSetACL, (&jute.SetACLRequest{Path: "/", ACL: open, Version: -1}).Encode)
 	x.ask("sasl", jute.OpSASL, func(w *jute.Writer) { w.Buffer([]byte("x")) })
 	x.ask("ping after it", jute.OpPing, nil)
-	return append(lines, x.lines...)
+	lines = append(lines, x.lines...)
+	lines = append(lines, watchScript(t, addr)...)
+	return append(lines, oddScript(t, addr)...)
+}
+
+// watchScript is about watches of several kinds on one path, and about taking them away.
+func watchScript(t *testing.T, addr string) []string {
+	c := newTalk(t, addr)
+	step := func(name string, op jute.OpCode, body func(*jute.Writer)) { t.Helper(); c.ask(name, op, body) }
+	step("watched node", jute.OpCreate, create("/ww", "", 0))
+	step("its child", jute.OpCreate, create("/ww/k", "", 0))
+	for _, typ := range []int32{1, 2, 3, 4, 5, 9, 0} {
+		step(fmt.Sprint("check without a watch ", typ), jute.OpCheckWatches, mode("/ww", typ))
+	}
+	step("data watch", jute.OpGetData, read("/ww", true))
+	for _, typ := range []int32{1, 2, 3, 4, 5} {
+		step(fmt.Sprint("check of a data watch ", typ), jute.OpCheckWatches, mode("/ww", typ))
+	}
+	step("child watch too", jute.OpGetChildren, read("/ww", true))
+	for _, typ := range []int32{1, 2, 3, 4, 5} {
+		step(fmt.Sprint("check of both ", typ), jute.OpCheckWatches, mode("/ww", typ))
+	}
+	step("remove the child watch", jute.OpRemoveWatches, mode("/ww", 1))
+	step("remove it again", jute.OpRemoveWatches, mode("/ww", 1))
+	step("change children", jute.OpCreate, create("/ww/l", "", 0))
+	step("change data", jute.OpSetData, set("/ww", "1", -1))
+	step("data watch on the missing", jute.OpExists, read("/wx", true))
+	step("remove it", jute.OpRemoveWatches, mode("/wx", 2))
+	step("remove with a bad path", jute.OpRemoveWatches, mode("wx//", 2))
+	step("check with a bad path", jute.OpCheckWatches, mode("wx//", 2))
+	step("add with a bad path", jute.OpAddWatch, mode("wx//", 0))
+	for _, m := range []int32{0, 1} {
+		step(fmt.Sprint("persistent ", m), jute.OpAddWatch, mode("/ww", m))
+		for _, typ := range []int32{1, 2, 3, 4, 5} {
+			step(fmt.Sprint("check of it ", typ), jute.OpCheckWatches, mode("/ww", typ))
+		}
+		step("one-shot data watch on top", jute.OpGetData, read("/ww", true))
+		step("data once", jute.OpSetData, set("/ww", "2", -1))
+		step("data twice", jute.OpSetData, set("/ww", "3", -1))
+		step("child's data", jute.OpSetData, set("/ww/k", "3", -1))
+		step("new child", jute.OpCreate, create(fmt.Sprint("/ww/m", m), "", 0))
+		step("persistent again", jute.OpAddWatch, mode("/ww", m))
+		step("one-shot child watch on top", jute.OpGetChildren, read("/ww", true))
+		step("child once", jute.OpCreate, create(fmt.Sprint("/ww/n", m), "", 0))
+		step("child twice", jute.OpCreate, create(fmt.Sprint("/ww/o", m), "", 0))
+		step("data after that", jute.OpSetData, set("/ww", "4", -1))
+		step("remove all", jute.OpRemoveWatches, mode("/ww", 3))
+		step("remove all again", jute.OpRemoveWatches, mode("/ww", 3))
+		step("data without a watch", jute.OpSetData, set("/ww", "5", -1))
+		step("child without a watch", jute.OpCreate, create(fmt.Sprint("/ww/p", m), "", 0))
+	}
+	step("persistent after one-shot: one-shot", jute.OpGetData, read("/ww", true))
+	step("persistent after one-shot: persistent", jute.OpAddWatch, mode("/ww", 0))
+	step("data once", jute.OpSetData, set("/ww", "6", -1))
+	step("data twice", jute.OpSetData, set("/ww", "7", -1))
+	step("recursive over persistent", jute.OpAddWatch, mode("/ww", 1))
+	step("child of it", jute.OpCreate, create("/ww/q", "", 0))
+	step("grandchild", jute.OpCreate, create("/ww/q/r", "", 0))
+	step("recursive on the child too", jute.OpAddWatch, mode("/ww/q", 1))
+	step("told once", jute.OpSetData, set("/ww/q/r", "1", -1))
+	step("multi under a recursive watch", jute.OpMulti, multi(jute.Op{Code: jute.OpDelete, Path: "/ww/q/r", Version: -1}, jute.Op{Code: jute.OpDelete, Path: "/ww/q", Version: -1}))
+	step("set watches of every kind", jute.OpSetWatches2, func(w *jute.Writer) {
+		(&jute.SetWatches{RelativeZxid: 1, Data: []string{"/ww", "/gone"}, Exist: []string{"/ww", "/gone2"}, Child: []string{"/ww/k", "/gone3"},
+			Persistent: []string{"/pp"}, Recursive: []string{"/rr"}}).Encode(w, jute.OpSetWatches2)
+	})
+	step("persistent set by it", jute.OpCreate, create("/pp", "", 0))
+	step("recursive set by it", jute.OpCreate, create("/rr", "", 0))
+	step("recursive set by it, below", jute.OpCreate, create("/rr/x", "", 0))
+	step("exist set by it", jute.OpCreate, create("/gone2", "", 0))
+	return c.lines
+}
+
+// oddScript is what clients do seldom.
+func oddScript(t *testing.T, addr string) []string {
+	c := newTalk(t, addr)
+	reconfig := func(w *jute.Writer) { w.String("server.9=h:1:2"); w.String(""); w.String(""); w.Long(-1) }
+	c.ask("reconfig", jute.OpReconfig, reconfig)
+	c.ask("reconfig cut short", jute.OpReconfig, func(w *jute.Writer) { w.String("x") })
+	c.ask("config", jute.OpGetData, read("/zookeeper/config", true))
+	c.ask("set config", jute.OpSetData, set("/zookeeper/config", "x", -1))
+	c.ask("quota node", jute.OpGetData, read("/zookeeper/quota", false))
+	c.ask("root's data", jute.OpGetData, read("/", false))
+	c.ask("set the root's data", jute.OpSetData, set("/", "x", -1))
+	c.ask("ephemeral one", jute.OpCreate, create("/odd-e", "", 1))
+	c.ask("ephemeral in a multi", jute.OpMulti, multi(jute.Op{Code: jute.OpCreate, Path: "/odd-m", ACL: jute.OpenACL(), Flags: 1}, jute.Op{Code: jute.OpCreate, Path: "/odd-s-", ACL: jute.OpenACL(), Flags: 3}))
+	c.ask("ephemerals below a prefix", jute.OpGetEphemerals, text("/odd-e"))
+	c.ask("ephemerals of nothing", jute.OpGetEphemerals, text("/nope"))
+	c.ask("whole container chain", jute.OpCreateContainer, create("/odd-box", "", 4))
+	c.ask("child of a container", jute.OpCreate, create("/odd-box/x", "", 0))
+	c.ask("ACL digest of bad form", jute.OpCreate, create("/bad", "", 0, jute.ACL{Perms: 31, Scheme: "digest", ID: "nocolon"}))
+	c.ask("ACL ip", jute.OpCreate, create("/odd-ip", "", 0, jute.ACL{Perms: 31, Scheme: "ip", ID: "127.0.0.0/8"}))
+	c.ask("read by ip", jute.OpGetData, read("/odd-ip", false))
+	c.ask("ACL ip of bad form", jute.OpCreate, create("/bad", "", 0, jute.ACL{Perms: 31, Scheme: "ip", ID: "300.1.1.1"}))
+	c.ask("ACL of two", jute.OpCreate, create("/odd-two", "", 0, jute.ACL{Perms: 1, Scheme: "world", ID: "anyone"}, jute.ACL{Perms: 2, Scheme: "ip", ID: "127.0.0.1"}))
+	c.ask("write by the second", jute.OpSetData, set("/odd-two", "x", -1))
+	c.ask("delete by neither", jute.OpSetACL, (&jute.SetACLRequest{Path: "/odd-two", ACL: jute.OpenACL(), Version: -1}).Encode)
+	c.ask("world of bad form", jute.OpCreate, create("/bad", "", 0, jute.ACL{Perms: 31, Scheme: "world", ID: "me"}))
+	c.ask("auth by ip", jute.OpAuth, (&jute.AuthPacket{Scheme: "ip", Auth: []byte("x")}).Encode)
+	c.ask("multi read of what is not mine", jute.OpMultiRead, multi(jute.Op{Code: jute.OpGetData, Path: "/mine"}, jute.Op{Code: jute.OpGetChildren, Path: "/odd-two"}))
+	c.ask("large data", jute.OpCreate, create("/odd-big", strings.Repeat("x", 900_000), 0))
+	c.ask("large data, stat", jute.OpExists, read("/odd-big", false))
+	c.ask("ping", jute.OpPing, nil)
+	c.ask("request too large", jute.OpSetData, set("/odd-big", strings.Repeat("x", 1_100_000), -1))
+	return c.lines
 }
 
 // TestSameAnswers sends one script of requests to real ZooKeeper and to the embedded server and compares the answers byte by byte, zxids included.

@@ -113,7 +113,7 @@ func (s *Server) fixACL(who *conn, acl []jute.ACL) ([]jute.ACL, jute.Code) {
 func (c *conn) authenticate(scheme string, cred []byte) bool {
 	switch scheme {
 	case "digest":
-		if !strings.Contains(string(cred), ":") || len(c.auth) > maxIdentities {
+		if !strings.Contains(string(cred), ":") || len(c.auth) > maxIdentities || len(cred) > maxCredential {
 			return false
 		}
 		id := authInfo{"digest", jute.DigestID(string(cred))}

@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,19 +45,35 @@ type Config struct {
 	// Persister, if set, is told of every change of a persistent node before the change is visible.
 	Persister Persister
 
-	// OneWatchPerPath keeps one watch per client and path, the last one set winning between one-shot and persistent ones, as ZooKeeper
-	// before 3.9 does.
-	OneWatchPerPath bool
+	// SeparateWatchModes keeps one-shot, persistent and recursive watches of one client on one path apart, as ZooKeeper 3.9 does. Before that, the
+	// default here, the one set last replaces the others, for data and for children each.
+	SeparateWatchModes bool
 
 	// MaxFrame is the largest request body accepted (jute.maxbuffer). Default 1 048 575, at least 1024.
 	MaxFrame int
 	// MaxQueued bounds the replies and events waiting for one connection. A connection whose replies do not drain is not read;
 	// one that overflows with events is closed. Default 4096 packets; bytes are bounded by 16 times MaxFrame.
 	MaxQueued int
-	// MaxConns bounds open connections over all members; more are closed at once. Default 4096.
+	// MaxConns bounds open connections over all members; more are closed at once. Default 16384. An idle one costs some 15 KiB.
 	MaxConns int
+	// MaxSessions bounds sessions; a handshake that would make one more is closed without an answer. Default 65536.
+	MaxSessions int
+	// MaxWatches bounds one connection's watches; a client that sets more is dropped. Default 100,000. All connections together may have ten times as
+	// many.
+	MaxWatches int
+	// MaxTree bounds the tree in bytes, about 400 for each node counted in; a client's write that would outgrow it is refused as over its quota (-125).
+	// Default 512 MiB.
+	MaxTree int64
+	// MaxIncoming bounds the bytes of requests larger than 16 KiB that are being received or wait to be served, over all connections; others wait.
+	// Default 64 MiB, at least MaxFrame.
+	MaxIncoming int
+	// MaxOutgoing bounds the bytes that wait to be written, over all connections. Beyond it, connections with more than 64 KiB before them are not
+	// read, and are dropped if events take them further. Default 256 MiB.
+	MaxOutgoing int64
 	// HandshakeTimeout is how long a connection may live without a session. Default 10 s.
 	HandshakeTimeout time.Duration
+	// FrameTimeout is how long a request may take from its first four bytes to its last. Default 30 s.
+	FrameTimeout time.Duration
 
 	// Logger receives what a server's log would say. Default: nothing is logged.
 	Logger *slog.Logger
@@ -72,6 +89,7 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.MinSessionTimeout, 2*c.TickTime)
 	def(&c.MaxSessionTimeout, 20*c.TickTime)
 	def(&c.HandshakeTimeout, 10*time.Second)
+	def(&c.FrameTimeout, 30*time.Second)
 	if c.MaxFrame == 0 {
 		c.MaxFrame = jute.DefaultMaxFrame
 	}
@@ -79,8 +97,13 @@ func (c Config) withDefaults() (Config, error) {
 		c.MaxQueued = 4096
 	}
 	if c.MaxConns == 0 {
-		c.MaxConns = 4096
+		c.MaxConns = 16384
 	}
+	c.MaxSessions = cmp.Or(c.MaxSessions, 65536)
+	c.MaxWatches = cmp.Or(c.MaxWatches, 100_000)
+	c.MaxTree = cmp.Or(c.MaxTree, 512<<20)
+	c.MaxIncoming = cmp.Or(c.MaxIncoming, max(64<<20, c.MaxFrame+jute.FrameSlack))
+	c.MaxOutgoing = cmp.Or(c.MaxOutgoing, 256<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -104,6 +127,10 @@ func (c Config) withDefaults() (Config, error) {
 	bad(c.MaxSessionTimeout.Milliseconds() <= jute.MaxLen, "MaxSessionTimeout %v does not fit in 31 bits of milliseconds", c.MaxSessionTimeout)
 	bad(c.MaxFrame >= 1024, "MaxFrame %d is below 1024", c.MaxFrame)
 	bad(c.MaxQueued > 0 && c.MaxConns > 0, "MaxQueued %d and MaxConns %d must be positive", c.MaxQueued, c.MaxConns)
+	bad(c.MaxSessions > 0 && c.MaxWatches > 0 && c.MaxTree > 0 && c.MaxOutgoing > 0, "MaxSessions %d, MaxWatches %d, MaxTree %d and MaxOutgoing %d must be positive",
+		c.MaxSessions, c.MaxWatches, c.MaxTree, c.MaxOutgoing)
+	bad(c.MaxIncoming >= c.MaxFrame+jute.FrameSlack, "MaxIncoming %d is less than one request of %d", c.MaxIncoming, c.MaxFrame+jute.FrameSlack)
+	bad(c.HandshakeTimeout > 0 && c.FrameTimeout > 0, "HandshakeTimeout %v and FrameTimeout %v must be positive", c.HandshakeTimeout, c.FrameTimeout)
 	bad(c.Epoch >= 0, "Epoch %d is negative", c.Epoch)
 	n := max(len(c.Listeners), len(c.Addrs))
 	if len(c.Listeners) > 0 {

@@ -26,7 +26,7 @@ type conn struct {
 	established time.Time
 	received    int64
 	sentCount   int64
-	lastOp      string
+	lastOp      jute.OpCode
 	lastXid     int32
 	lastZxid    int64
 
@@ -44,7 +44,7 @@ type conn struct {
 }
 
 func newConn(s *Server, m *member, nc net.Conn) *conn {
-	c := &conn{s: s, m: m, nc: nc, watches: map[watchKey]struct{}{}, done: make(chan struct{}), established: s.cfg.Now()}
+	c := &conn{s: s, m: m, nc: nc, lastOp: jute.OpCreateSession, watches: map[watchKey]struct{}{}, done: make(chan struct{}), established: s.cfg.Now()}
 	if a := nc.RemoteAddr(); a != nil {
 		c.remote = a.String()
 	}
@@ -62,6 +62,7 @@ func (c *conn) drop() {
 		c.nc.Close()
 		c.qmu.Lock()
 		c.stopped = true
+		c.s.outgoing.Add(-int64(c.qbytes))
 		c.queue, c.qbytes = nil, 0
 		c.qcond.Broadcast()
 		c.qmu.Unlock()
@@ -84,10 +85,11 @@ func (c *conn) send(frame []byte) {
 		return
 	}
 	// The reader waits at half of these limits, so only events can reach them.
-	over := len(c.queue) >= c.s.cfg.MaxQueued || c.qbytes > 16*c.s.cfg.MaxFrame
+	over := len(c.queue) >= c.s.cfg.MaxQueued || c.qbytes > 16*c.s.cfg.MaxFrame || c.qbytes > fairShare && c.s.outgoing.Load() > 2*c.s.cfg.MaxOutgoing
 	if !over {
 		c.queue = append(c.queue, frame)
 		c.qbytes += len(frame)
+		c.s.outgoing.Add(int64(len(frame)))
 		c.qcond.Broadcast()
 	}
 	c.qmu.Unlock()
@@ -101,7 +103,7 @@ func (c *conn) send(frame []byte) {
 func (c *conn) waitRoom() bool {
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
-	for !c.stopped && (len(c.queue) > c.s.cfg.MaxQueued/2 || c.qbytes > 8*c.s.cfg.MaxFrame) {
+	for !c.stopped && (len(c.queue) > c.s.cfg.MaxQueued/2 || c.qbytes > 8*c.s.cfg.MaxFrame || c.qbytes > fairShare && c.s.outgoing.Load() > c.s.cfg.MaxOutgoing) {
 		c.qcond.Wait()
 	}
 	return !c.stopped
@@ -181,7 +183,10 @@ func (c *conn) writeLoop() {
 				return
 			}
 			c.qmu.Lock()
-			c.qbytes -= len(frame)
+			if !c.stopped { // drop has counted the rest
+				c.qbytes -= len(frame)
+				c.s.outgoing.Add(-int64(len(frame)))
+			}
 			c.qcond.Broadcast()
 			c.qmu.Unlock()
 		}
@@ -257,7 +262,12 @@ func (c *conn) next(br *bufio.Reader) bool {
 	if !c.waitRoom() {
 		return false
 	}
-	frame, err := jute.ReadFrame(br, c.s.cfg.MaxFrame+jute.FrameSlack)
+	frame, held, err := c.readFrame(br)
+	defer func() {
+		if held > 0 {
+			c.s.incoming.give(held)
+		}
+	}()
 	if err != nil {
 		c.drop()
 		return false
@@ -376,6 +386,10 @@ func (c *conn) connect(req *jute.ConnectRequest, f Fault) bool {
 		resp.TimeoutMs, resp.SessionID, resp.Password = int32(timeout.Milliseconds()), req.SessionID, passwordOf(req.SessionID)
 		c.sess = &session{id: req.SessionID, timeout: timeout, pinned: true, ephemerals: map[string]struct{}{}, conn: c}
 	case req.SessionID == 0:
+		if len(s.sessions) >= s.cfg.MaxSessions {
+			s.log.Warn("handshake refused: too many sessions", "remote", c.remote, "sessions", len(s.sessions))
+			return false
+		}
 		sess := s.newSession(timeout, false)
 		c.attach(sess)
 		s.touch(sess, c.m)

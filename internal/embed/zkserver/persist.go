@@ -100,11 +100,14 @@ func (s *Server) restore(nodes []Node) {
 			n = &node{}
 			s.nodes[st.Path] = n
 			s.bytes += int64(len(st.Path))
+		} else {
+			s.weight -= n.weight(st.Path)
 		}
 		s.bytes += int64(len(st.Data) - len(n.data))
 		n.data, n.acl, n.created, n.container = clone(st.Data), st.ACL, st.Created, st.Container
 		n.czxid, n.mzxid, n.pzxid = st.Stat.Czxid, st.Stat.Mzxid, st.Stat.Pzxid
 		n.ctime, n.mtime, n.version, n.aversion = st.Stat.Ctime, st.Stat.Mtime, st.Stat.Version, st.Stat.Aversion
 		s.zxid = max(s.zxid, n.czxid, n.mzxid, n.pzxid)
+		s.weight += n.weight(st.Path)
 	}
 }

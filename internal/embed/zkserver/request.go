@@ -1,7 +1,6 @@
 package zkserver
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +38,7 @@ func (c *conn) process(h jute.RequestHeader, r *jute.Reader, f Fault) bool {
 	}
 	s.stats.received++
 	c.received++
-	c.lastOp, c.lastXid = h.Op.String(), h.Xid
+	c.lastOp, c.lastXid = h.Op, h.Xid
 	var b body
 	switch {
 	case h.Op == jute.OpAuth:
@@ -101,6 +100,7 @@ func (c *conn) doAuth(r *jute.Reader) (body, bool) {
 		return body{}, false
 	}
 	if !c.authenticate(a.Scheme, a.Auth) {
+		c.s.stats.authFailed++
 		c.s.log.Info("authentication failed", "remote", c.remote, "scheme", a.Scheme)
 		return body{code: jute.ErrAuthFailed, last: true}, true
 	}
@@ -187,6 +187,13 @@ func (c *conn) apply(op jute.OpCode, r *jute.Reader) body {
 			return fail(jute.ErrMarshalling)
 		}
 		return c.doWatch(op, q)
+	case jute.OpReconfig:
+		// Joining, leaving and new members, and the version they build on. The members are fixed, as on a server with reconfiguration off.
+		_, _, _, _ = r.String(), r.String(), r.String(), r.Long()
+		if r.Err() != nil {
+			return fail(jute.ErrMarshalling)
+		}
+		return body{zxid: s.begin().zxid, code: jute.ErrReconfigDisabled}
 	case jute.OpWhoAmI:
 		return c.doWhoAmI()
 	case jute.OpSASL:
@@ -292,7 +299,7 @@ func (c *conn) doRead(op jute.OpCode, q jute.PathWatch) body {
 	n := s.nodes[q.Path]
 	if n == nil {
 		if op == jute.OpExists && q.Watch {
-			s.watches.add(watchData, q.Path, c)
+			s.watches.add(watchData, q.Path, c, oneShot)
 		}
 		return fail(jute.ErrNoNode)
 	}
@@ -304,7 +311,7 @@ func (c *conn) doRead(op jute.OpCode, q jute.PathWatch) body {
 		if op == jute.OpGetChildren || op == jute.OpGetChildren2 {
 			kind = watchChild
 		}
-		s.watches.add(kind, q.Path, c)
+		s.watches.add(kind, q.Path, c, oneShot)
 	}
 	stat := n.stat()
 	switch op {
@@ -375,32 +382,23 @@ func maskDigests(acl []jute.ACL) []jute.ACL {
 }
 
 func (c *conn) doWatch(op jute.OpCode, q jute.PathMode) body {
-	s := c.s
-	if jute.ValidatePath(q.Path, false) != nil {
-		return fail(jute.ErrBadArguments)
-	}
+	w := c.s.watches // these do not check paths: what is no path is not watched, or watched for nothing
 	if op == jute.OpAddWatch {
 		switch q.Mode {
 		case jute.WatchPersistent:
-			s.watches.remove(watchRecursive, q.Path, c)
-			s.watches.add(watchPersistent, q.Path, c)
+			w.addLasting(q.Path, c, persistent)
 		case jute.WatchPersistentRecursive:
-			s.watches.remove(watchPersistent, q.Path, c)
-			s.watches.add(watchRecursive, q.Path, c)
+			w.addLasting(q.Path, c, recursive)
 		default:
 			return fail(jute.ErrMarshalling)
 		}
 		return body{enc: func(w *jute.Writer) { w.Int(0) }}
 	}
-	found := false
-	for _, k := range watchKindsOf(q.Mode) {
-		if op == jute.OpRemoveWatches {
-			found = s.watches.remove(k, q.Path, c) || found
-		} else {
-			found = s.watches.has(k, q.Path, c) || found
-		}
+	sel, ok := w.selectionOf(q.Mode)
+	if !ok {
+		return fail(jute.ErrMarshalling)
 	}
-	if !found {
+	if !w.find(sel, q.Path, c, op == jute.OpRemoveWatches) {
 		return fail(jute.ErrNoWatcher)
 	}
 	return body{}
@@ -419,18 +417,4 @@ func (c *conn) doWhoAmI() body {
 			w.String(user)
 		}
 	}}
-}
-
-// watchCounts is for the words wchs and mntr.
-func (w *watchTable) counts() (conns, paths, total int) {
-	who := map[*conn]struct{}{}
-	where := map[string]struct{}{}
-	for k := range w.byPath {
-		for p, set := range w.byPath[k] {
-			where[p] = struct{}{}
-			total += len(set)
-			maps.Copy(who, set)
-		}
-	}
-	return len(who), len(where), total
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/jute"
@@ -21,6 +22,7 @@ type Server struct {
 	mu           sync.Mutex // see the package comment
 	nodes        map[string]*node
 	bytes        int64 // paths and data
+	weight       int64 // about what the tree takes in memory
 	zxid         int64
 	watches      *watchTable
 	sessions     map[int64]*session
@@ -35,6 +37,9 @@ type Server struct {
 	stats        stats
 	scripts      []*time.Timer // running StallLeader steps
 
+	incoming budget
+	outgoing atomic.Int64 // bytes that wait to be written
+
 	expiryWake chan struct{} // size one
 	done       chan struct{}
 	wg         sync.WaitGroup
@@ -42,10 +47,12 @@ type Server struct {
 
 // stats are the counters the four-letter words print. Guarded by Server.mu.
 type stats struct {
-	received, sent         int64
-	latencyMin, latencyMax time.Duration
-	latencySum             time.Duration
-	latencyCount           int64
+	received, sent int64
+	// authFailed, rejected connections and expired sessions, since the start or the last srst.
+	authFailed, rejected, expired int64
+	latencyMin, latencyMax        time.Duration
+	latencySum                    time.Duration
+	latencyCount                  int64
 }
 
 // Start opens the listeners and serves. The error says which part of the configuration or which address was at fault;
@@ -57,15 +64,20 @@ func Start(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, started: cfg.Now(),
-		nodes: map[string]*node{}, watches: newWatchTable(cfg.OneWatchPerPath), sessions: map[int64]*session{}, buckets: map[int64]map[*session]struct{}{},
+		nodes: map[string]*node{}, watches: newWatchTable(cfg.SeparateWatchModes, cfg.MaxWatches), sessions: map[int64]*session{}, buckets: map[int64]map[*session]struct{}{},
 		conns: map[*conn]struct{}{}, leader: cfg.Leader, minSession: cfg.MinSessionTimeout, maxSession: cfg.MaxSessionTimeout,
-		expiryWake: make(chan struct{}, 1), done: make(chan struct{}), zxid: int64(cfg.Epoch) << 32,
+		expiryWake: make(chan struct{}, 1), done: make(chan struct{}), zxid: int64(cfg.Epoch) << 32, incoming: budget{free: cfg.MaxIncoming},
 	}
 	open := jute.OpenACL()
-	s.nodes["/"] = &node{acl: open, children: map[string]struct{}{"zookeeper": {}}}
-	s.nodes["/zookeeper"] = &node{acl: open, children: map[string]struct{}{"config": {}, "quota": {}}}
-	s.nodes["/zookeeper/config"] = &node{acl: []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}}}
-	s.nodes["/zookeeper/quota"] = &node{acl: open}
+	// Their data is empty, not absent, which clients can tell apart.
+	s.nodes["/"] = &node{data: []byte{}, acl: open, children: map[string]struct{}{"zookeeper": {}}}
+	s.nodes["/zookeeper"] = &node{data: []byte{}, acl: open, children: map[string]struct{}{"config": {}, "quota": {}}}
+	s.nodes["/zookeeper/config"] = &node{data: []byte{}, aversion: -1, acl: []jute.ACL{{Perms: jute.PermRead, Scheme: "world", ID: "anyone"}}}
+	s.nodes["/zookeeper/quota"] = &node{data: []byte{}, acl: open}
+	for path, n := range s.nodes {
+		s.bytes += int64(len(path))
+		s.weight += n.weight(path)
+	}
 	s.restore(cfg.Restore)
 
 	listeners := cfg.Listeners
@@ -195,6 +207,7 @@ func (s *Server) serve(m *member, nc net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || len(s.conns) >= s.cfg.MaxConns {
+		s.stats.rejected++
 		nc.Close()
 		return
 	}

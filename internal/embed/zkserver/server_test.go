@@ -348,7 +348,7 @@ func TestFourLetterWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for w, want := range map[string]string{
-		"ruok": "imok", "isro": "rw", "srvr": "\nMode: leader\n", "stat": "\nClients:\n /127.0.0.1:", "cons": "lop=create,", "mntr": "zk_ephemerals_count\t1\n",
+		"ruok": "imok", "isro": "rw", "srvr": "\nMode: leader\n", "stat": "\nClients:\n /127.0.0.1:", "cons": "lop=CREA,", "mntr": "zk_ephemerals_count\t1\n",
 		"conf": "maxSessionTimeout=40000\n", "envi": "zookeeper.version=", "dump": "\t/e\n", "wchs": "0 connections watching 0 paths", "dirs": "datadir_size",
 	} {
 		if got := word(t, s.Addr(), w); !strings.Contains(got, want) {

@@ -155,6 +155,7 @@ func (s *Server) expireDue() time.Duration {
 		slices.SortFunc(due, func(a, b *session) int { return int(min(max(a.id-b.id, -1), 1)) })
 		for _, sess := range due {
 			s.expire(sess, "expired")
+			s.stats.expired++
 		}
 		delete(s.buckets, first)
 	}

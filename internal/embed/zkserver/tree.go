@@ -136,6 +136,9 @@ func (t *tx) create(who *conn, path string, data []byte, acl []jute.ACL, flags i
 		data: clone(data), acl: acl, czxid: t.zxid, mzxid: t.zxid, pzxid: t.zxid, ctime: t.now, mtime: t.now,
 		container: flags == jute.FlagContainer,
 	}
+	if t.outgrown(who, n.weight(path)) {
+		return "", nil, jute.ErrQuotaExceeded
+	}
 	if flags == jute.FlagEphemeral || flags == jute.FlagEphemeralSequential {
 		sess := s.sessions[owner]
 		if sess == nil {
@@ -153,6 +156,7 @@ func (t *tx) create(who *conn, path string, data []byte, acl []jute.ACL, flags i
 	parent.created++
 	parent.pzxid = t.zxid
 	s.nodes[path] = n
+	t.weigh(n.weight(path))
 	s.bytes += int64(len(path) + len(n.data))
 	t.undo = append(t.undo, func() {
 		delete(s.nodes, path)
@@ -214,6 +218,7 @@ func (t *tx) delete(who *conn, path string, version int32) jute.Code {
 	}
 	oldPzxid := parent.pzxid
 	delete(s.nodes, path)
+	t.weigh(-n.weight(path))
 	s.bytes -= int64(len(path) + len(n.data))
 	delete(parent.children, name)
 	parent.pzxid = t.zxid
@@ -252,6 +257,10 @@ func (t *tx) setData(who *conn, path string, data []byte, version int32) (*node,
 		return nil, jute.ErrBadVersion
 	}
 	oldData, oldMzxid, oldMtime := n.data, n.mzxid, n.mtime
+	if t.outgrown(who, int64(len(data)-len(oldData))) {
+		return nil, jute.ErrQuotaExceeded
+	}
+	t.weigh(int64(len(data) - len(oldData)))
 	n.data, n.mzxid, n.mtime = clone(data), t.zxid, t.now
 	n.version++
 	s.bytes += int64(len(n.data) - len(oldData))
@@ -287,6 +296,11 @@ func (t *tx) setACL(who *conn, path string, acl []jute.ACL, version int32) (*nod
 		return nil, jute.ErrBadVersion
 	}
 	old := n.acl
+	more := (&node{acl: acl}).weight("") - (&node{acl: old}).weight("")
+	if t.outgrown(who, more) {
+		return nil, jute.ErrQuotaExceeded
+	}
+	t.weigh(more)
 	n.acl = acl
 	n.aversion++
 	t.undo = append(t.undo, func() { n.acl = old; n.aversion-- })
