@@ -1,13 +1,24 @@
 // Command fuzzall runs every fuzz target of the module for a while each, one
 // after another, and fails at the first that finds something.
+//
+// With -listeners it does not run fuzz targets but lays siege to the listeners
+// of a whole embedded cluster, HBase's RPC, ZooKeeper's and the control port, one
+// after another: conversations of every kind of request, as they should be and
+// spoilt, torn, with lengths that lie, written byte by byte, never read, and
+// thousands of connections that say nothing. The cluster is a process of its own;
+// the siege fails if that dies, leaves a good client without an answer for 30
+// seconds, needs more memory than -max-rss, or keeps goroutines. The requests
+// follow from the seed; how they interleave does not.
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,11 +28,44 @@ var target = regexp.MustCompile(`^Fuzz\w+$`)
 func main() {
 	each := flag.Duration("time", 3*time.Second, "how long each target runs")
 	only := flag.String("run", "", "only packages whose folder matches this expression")
+	listeners := flag.String("listeners", "", "lay siege to these listeners: rpc, zookeeper, control (several with commas), or all")
+	seed := flag.Uint64("seed", 1, "of the siege")
+	workers := flag.Int("workers", 32, "of the siege: conversations at one time")
+	crowd := flag.Int("crowd", 10_000, "of the siege: idle connections held meanwhile")
+	maxRSS := flag.Int64("max-rss", 2048, "of the siege: memory the cluster may use, in MiB")
+	victim := flag.Bool("serve", false, "be the cluster of a siege")
 	flag.Parse()
-	if err := run(*each, *only); err != nil {
+	var err error
+	switch {
+	case *victim:
+		err = serve(os.Stdin, os.Stdout)
+	case *listeners != "":
+		s := siege{each: *each, seed: *seed, workers: *workers, crowd: *crowd, maxRSS: *maxRSS << 20}
+		if s.names, err = namesOf(*listeners); err == nil {
+			err = s.run(context.Background(), os.Stdout)
+		}
+	default:
+		err = run(*each, *only)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "fuzzall:", err)
 		os.Exit(1)
 	}
+}
+
+// namesOf reads the flag -listeners.
+func namesOf(list string) ([]string, error) {
+	all := []string{"rpc", "zookeeper", "control"}
+	if list == "all" {
+		return all, nil
+	}
+	names := strings.Split(list, ",")
+	for _, n := range names {
+		if !slices.Contains(all, n) {
+			return nil, fmt.Errorf("listener %q is none of %s", n, strings.Join(all, ", "))
+		}
+	}
+	return names, nil
 }
 
 func run(each time.Duration, only string) error {
