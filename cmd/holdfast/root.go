@@ -55,7 +55,7 @@ Exit codes: 0 done, 1 the answer is "no" or the work failed, 2 the command line 
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w; `%s --help` shows the flags", err, cmd.CommandPath())
 	})
-	root.AddCommand(newUp(), newDemo(), newShell(), newCtl(), newRoute(), newRetry(), newConfig(), newDoctor(), newHFile(), newBulkLoad(), newExport(), newImport(), newVersion())
+	root.AddCommand(newUp(), newDemo(), newShell(), newCtl(), newRoute(), newRetry(), newConfig(), newDoctor(), newHFile(), newBulkLoad(), newExport(), newImport(), newFsck(), newVersion())
 	return root
 }
 

@@ -350,7 +350,11 @@ func decodeSnapshot(b []byte) (*Snapshot, error) {
 }
 
 // load reads every entry and builds the indexes in one go.
-func load(kv KV) (*State, error) {
+func load(kv KV) (*State, error) { return loadEach(kv, func(_ string, err error) error { return err }) }
+
+// loadEach is load with a judge of entries that cannot be read: it gives the
+// error that ends the loading, or nil to leave the entry out.
+func loadEach(kv KV, broken func(key string, err error) error) (*State, error) {
 	s := emptyState()
 	var tables []*Table
 	var regions []*Region
@@ -396,7 +400,9 @@ func load(kv KV) (*State, error) {
 			s.settings[name] = string(e.Value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %q: %w", ErrCorrupt, strings.ToValidUTF8(kind+name, "?"), err)
+			if err = broken(kind+name, fmt.Errorf("%w: %q: %w", ErrCorrupt, strings.ToValidUTF8(kind+name, "?"), err)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	s.tables = buildTree(compareTables, tables)
@@ -414,7 +420,11 @@ func load(kv KV) (*State, error) {
 		table, i, ok := parseSlotKey(key[1:])
 		g := generated[table]
 		if !ok || g == nil || i >= g.formula.Regions {
-			return nil, fmt.Errorf("%w: %q: no region of a generated table", ErrCorrupt, strings.ToValidUTF8(key, "?"))
+			err := fmt.Errorf("%w: %q: no region of a generated table", ErrCorrupt, strings.ToValidUTF8(key, "?"))
+			if err = broken(key, err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if key[:1] == awayPrefix {
 			g.away = g.away.set(int32(i))

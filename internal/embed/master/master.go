@@ -203,12 +203,12 @@ func (ts *Tables) Forget(id uint32) {
 	delete(ts.handles, id)
 }
 
-// dropPrefix names the settings that mark data to be dropped: written with the
+// DropPrefix names the settings that mark data to be dropped: written with the
 // change that orphans the data, taken away after it is gone, so that a crash
 // in between is made good at the next start.
-const dropPrefix = "drop."
+const DropPrefix = "drop."
 
-func dropSetting(id uint32) string { return dropPrefix + strconv.FormatUint(uint64(id), 10) }
+func dropSetting(id uint32) string { return DropPrefix + strconv.FormatUint(uint64(id), 10) }
 
 // dropData removes the data of tables that the catalog no longer has.
 func (m *Master) dropData(ids ...uint32) error {
@@ -237,7 +237,7 @@ func (m *Master) dropLeftovers() error {
 	}
 	var ids []uint32
 	for name := range s.Settings() {
-		if text, ok := strings.CutPrefix(name, dropPrefix); ok {
+		if text, ok := strings.CutPrefix(name, DropPrefix); ok {
 			if id, err := strconv.ParseUint(text, 10, 32); err == nil && !used[id] {
 				ids = append(ids, uint32(id))
 			}

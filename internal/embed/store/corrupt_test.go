@@ -70,7 +70,7 @@ func TestCorruptedFile(t *testing.T) {
 		pattern string
 		where   float64
 	}{
-		{"*.sst", 0.3}, {"*.sst", 0.99}, {"MANIFEST-*", 0.5}, {"*.log", 0.01}, {"*.log", 0.3}, {"*.log", 0.9}, {"OPTIONS-*", 0.1},
+		{"*.sst", 0.3}, {"*.sst", 0.99}, {"MANIFEST-*", 0.05}, {"MANIFEST-*", 0.3}, {"MANIFEST-*", 0.5}, {"MANIFEST-*", 0.7}, {"*.log", 0.01}, {"*.log", 0.3}, {"*.log", 0.9}, {"OPTIONS-*", 0.1},
 	} {
 		t.Run(fmt.Sprint(tt.pattern, tt.where), func(t *testing.T) {
 			dir := filled(t)

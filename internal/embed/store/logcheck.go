@@ -106,11 +106,16 @@ func logChunk(b []byte, number uint32) (size int, synced uint64, ok bool) {
 	if size > len(b) {
 		return 0, 0, false
 	}
-	c := crc32.Checksum(b[6:size], castagnoli())
-	if (c>>logCRCRotated|c<<(32-logCRCRotated))+logCRCDelta != binary.LittleEndian.Uint32(b) {
+	if !chunkSum(b[:size]) {
 		return 0, 0, false
 	}
 	return size, binary.LittleEndian.Uint64(b[11:]), true
+}
+
+// chunkSum says whether a chunk has the checksum it begins with.
+func chunkSum(chunk []byte) bool {
+	c := crc32.Checksum(chunk[6:], castagnoli())
+	return (c>>logCRCRotated|c<<(32-logCRCRotated))+logCRCDelta == binary.LittleEndian.Uint32(chunk)
 }
 
 // castagnoli makes the same table each time: package crc32 keeps it.

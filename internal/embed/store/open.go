@@ -107,6 +107,9 @@ func Open(o Options) (*Store, error) {
 		if err := checkLog(fsys, s.dir); err != nil {
 			return nil, err
 		}
+		if err := checkManifest(fsys, s.dir, false); err != nil {
+			return nil, err
+		}
 	}
 	cache := pebble.NewCache(po.CacheSize)
 	defer cache.Unref()
