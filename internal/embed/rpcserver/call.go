@@ -63,10 +63,10 @@ type Target struct {
 // until the handler returns.
 func (c *Call) Cells() (wire.CellReader, error) {
 	block := c.block
-	if z := c.Conn.compressor; z != nil && len(block) > 0 {
+	if c.Conn.compressor != nil && len(block) > 0 {
 		var err error
-		if block, err = z.Decompress(nil, block); err != nil {
-			return wire.CellReader{}, wire.NewRemoteError(wire.ClassDoNotRetryIO, err.Error())
+		if block, err = c.unpack(block); err != nil {
+			return wire.CellReader{}, err
 		}
 	}
 	return c.Conn.codec.Reader(block), nil

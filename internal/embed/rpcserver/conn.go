@@ -56,7 +56,7 @@ type header struct {
 }
 
 func newConn(s *Server, nc net.Conn) *Conn {
-	c := &Conn{server: s, nc: nc, r: bufio.NewReaderSize(nc, readBuffer)}
+	c := &Conn{server: s, nc: nc, r: bufio.NewReaderSize(nc, handshakeBuffer)}
 	if a := nc.RemoteAddr(); a != nil {
 		c.remote = a.String()
 	}
@@ -211,13 +211,24 @@ func (c *Conn) next() (*Call, error) {
 	}
 	var frame []byte
 	alone := false
+	partial := c.r.Buffered() < total
+	if partial {
+		if err := c.begun(total); err != nil {
+			return nil, err
+		}
+	}
 	if total <= c.r.Size() {
 		if frame, err = c.r.Peek(total); err != nil {
 			return nil, err
 		}
 		alone = c.r.Buffered() == total
-	} else if frame, err = wire.ReadBody(c.r, total, nil); err != nil {
+	} else if frame, err = c.readLarge(total); err != nil {
 		return nil, err
+	}
+	if partial {
+		if err := c.nc.SetReadDeadline(time.Time{}); err != nil {
+			return nil, err
+		}
 	}
 	inBuffer := total <= c.r.Size()
 
@@ -291,7 +302,11 @@ func (c *Conn) next() (*Call, error) {
 // tooBig answers a request over the limit and ends the connection: what follows
 // in the stream would have to be read to be skipped.
 func (c *Conn) tooBig(big *wire.TooLargeError) error {
-	head, _ := c.r.Peek(min(readBuffer, int(min(big.Size, readBuffer))))
+	// Its head says which call to refuse, if it comes soon; the rest need not.
+	var head []byte
+	if c.nc.SetReadDeadline(time.Now().Add(time.Second)) == nil {
+		head, _ = c.r.Peek(min(readBuffer, int(min(big.Size, readBuffer))))
+	}
 	var req wire.ReceivedRequest
 	// The frame is cut, so this fails; the call id is set if it is there.
 	_ = wire.DecodeRequest(head, &req)

@@ -17,10 +17,14 @@
 //
 // # Bounds
 //
-// Frames are limited in size, and memory for one grows with the bytes that
-// arrive. Calls in flight are limited per connection and per server, by number
-// and by bytes; beyond that they are answered CallQueueTooBigException. A
-// client that does not read its answers is not read from any more.
+// Connections are limited in number, and must say who they are within some
+// time. Frames are limited in size and in time, and memory for one grows with
+// the bytes that arrive. Calls in flight are limited per connection and per
+// server, by number and by bytes (frames that are still arriving and blocks
+// that were decompressed count); beyond that they are answered
+// CallQueueTooBigException. A client that does not read its answers is not read
+// from any more, and of its calls that were read those that have not begun
+// wait; so with all clients together (Config.MaxUnreadAll).
 //
 // # Ownership
 //

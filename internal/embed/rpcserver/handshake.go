@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
@@ -18,12 +19,19 @@ const maxToken = 64 << 10
 // answered before the connection ends.
 func (c *Conn) handshake() error {
 	s := c.server
+	if err := c.greeting(); err != nil {
+		return err
+	}
 	for {
 		p, err := wire.ReadPreamble(c.r)
 		if !s.gate(c) {
 			return s.ctx.Err()
 		}
 		if err != nil {
+			return err
+		}
+		// The gate may have held us, which is not the client's fault.
+		if err := c.greeting(); err != nil {
 			return err
 		}
 		switch p.Kind {
@@ -62,7 +70,18 @@ func (c *Conn) handshake() error {
 	if !s.gate(c) {
 		return s.ctx.Err()
 	}
-	return c.accept(ch)
+	if err := c.nc.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if err := c.accept(ch); err != nil {
+		return err
+	}
+	return c.grow()
+}
+
+// greeting gives the client its time to say who it is, from now on.
+func (c *Conn) greeting() error {
+	return c.nc.SetReadDeadline(time.Now().Add(c.server.cfg.HandshakeTimeout))
 }
 
 // switchToSimple tells a client that wants SASL that there is no security: i32

@@ -22,7 +22,7 @@ func (c *Call) serve() {
 			c.done()
 		}
 	}()
-	if c.late() {
+	if !c.inlineNow && c.Conn.out.awaitTurn(&c.ctx, s.cfg.MaxUnread) != nil || c.late() {
 		// The client has given up; whatever we do would be for nobody.
 		c.drop(eventlog.Dropped)
 		return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,19 @@ type Config struct {
 	// MaxUnread is how many bytes of answers may wait for a client that does
 	// not read before it is not read from any more; 0 means 64 MiB.
 	MaxUnread int
+	// MaxUnreadAll is how many bytes of answers may wait for all clients
+	// together before those with more than 64 KiB of them are not read from any
+	// more; 0 means 512 MiB.
+	MaxUnreadAll int64
+	// MaxConns bounds the connections; more are closed at once. 0 means 16384.
+	MaxConns int
+	// HandshakeTimeout is how long a connection may take until its connection
+	// header is there; 0 means 30 s.
+	HandshakeTimeout time.Duration
+	// FrameTimeout is how long the rest of a frame may take, and one second more
+	// per MiB of it; 0 means 60 s. Between frames a connection may be silent for
+	// ever.
+	FrameTimeout time.Duration
 
 	Chaos  *chaos.Engine
 	Events *eventlog.Log
@@ -70,6 +84,7 @@ type Server struct {
 	frames   frames
 	calls    atomic.Int64
 	bytes    atomic.Int64
+	unread   atomic.Int64 // bytes that wait to be written
 	watching atomic.Bool
 	inlines  atomic.Uint64 // calls begun inline
 	// draining is set by Stop, which waits until early, the number of calls in
@@ -87,6 +102,8 @@ type Server struct {
 	listener net.Listener
 	conns    map[*Conn]struct{}
 	nextConn uint64
+	// unpacking has a place for each cell block being decompressed.
+	unpacking chan struct{}
 	// drained is closed when the last call begun before Stop ends.
 	drained chan struct{}
 }
@@ -98,6 +115,10 @@ func New(cfg Config) *Server {
 	cfg.MaxConnCalls = cmp.Or(cfg.MaxConnCalls, 16384)
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 1<<30)
 	cfg.MaxUnread = cmp.Or(cfg.MaxUnread, 64<<20)
+	cfg.MaxUnreadAll = cmp.Or(cfg.MaxUnreadAll, 512<<20)
+	cfg.MaxConns = cmp.Or(cfg.MaxConns, 16384)
+	cfg.HandshakeTimeout = cmp.Or(cfg.HandshakeTimeout, 30*time.Second)
+	cfg.FrameTimeout = cmp.Or(cfg.FrameTimeout, 60*time.Second)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -107,8 +128,9 @@ func New(cfg Config) *Server {
 		cfg: cfg, log: cfg.Logger,
 		address: cfg.Name.Address(), fullName: cfg.Name.String(),
 		ctx: ctx, cancel: cancel,
-		services: make(map[string]*Service, len(cfg.Services)),
-		conns:    make(map[*Conn]struct{}),
+		services:  make(map[string]*Service, len(cfg.Services)),
+		conns:     make(map[*Conn]struct{}),
+		unpacking: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	for _, svc := range cfg.Services {
 		s.services[svc.name] = svc
@@ -155,7 +177,7 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) ServeConn(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
-	if s.closed {
+	if s.closed || len(s.conns) >= s.cfg.MaxConns {
 		s.mu.Unlock()
 		c.reset()
 		return
@@ -216,6 +238,9 @@ func (s *Server) Conns() []ConnInfo {
 	}
 	return list
 }
+
+// Unread is how many bytes of answers wait to be written, over all connections.
+func (s *Server) Unread() int64 { return s.unread.Load() }
 
 // ResetConns resets every connection (the server goes on).
 func (s *Server) ResetConns() {

@@ -50,6 +50,12 @@ func (w *writer) put(frame []byte, last bool, p pace) {
 		return
 	}
 	w.ended = last
+	if w.writing && p.rate == 0 && cap(frame) > 2*len(frame)+512 {
+		// It will wait: not in a buffer made for larger ones.
+		own := append(make([]byte, 0, len(frame)), frame...)
+		w.conn.server.frames.put(frame)
+		frame = own
+	}
 	if p.rate > 0 {
 		if w.slow == nil {
 			w.slow = make(map[*byte]pace)
@@ -57,9 +63,18 @@ func (w *writer) put(frame []byte, last bool, p pace) {
 		w.slow[&frame[0]] = p
 	}
 	w.pending = append(w.pending, frame)
-	w.bytes += len(frame)
+	w.count(cost(frame))
 	w.average += (len(frame) - w.average) / 8
 	w.flushLocked()
+}
+
+// cost is what a waiting answer takes: its whole buffer, and its place in the list.
+func cost(frame []byte) int { return cap(frame) + 24 }
+
+// count changes how much waits, here and on the server. Called with the lock held.
+func (w *writer) count(n int) {
+	w.bytes += n
+	w.conn.server.unread.Add(int64(n))
 }
 
 // kick writes what was held back.
@@ -90,9 +105,10 @@ func (w *writer) flushLocked() {
 		batch, slow := w.pending, w.slow
 		w.pending, w.slow = spare[:0], nil
 		w.mu.Unlock()
-		n := 0
+		n, held := 0, 0
 		for _, f := range batch {
 			n += len(f)
+			held += cost(f)
 		}
 		var err error
 		if slow == nil {
@@ -106,11 +122,14 @@ func (w *writer) flushLocked() {
 		}
 		spare = batch
 		w.mu.Lock()
-		w.bytes -= n
+		if !w.closed { // close has counted everything out
+			w.count(-held)
+		}
 		w.wake()
 		if err != nil {
 			w.closed = true
-			w.pending, w.bytes = nil, 0
+			w.pending = nil
+			w.count(-w.bytes)
 			w.mu.Unlock()
 			w.conn.close()
 			return
@@ -144,28 +163,42 @@ func (w *writer) write(batch [][]byte, n int) error {
 // bytes wait to be written or are about to (going by the size of the answers so
 // far). False: the connection ended.
 func (w *writer) awaitRoom(limit int) bool {
-	return w.await(w.conn.ctx, limit) == nil && w.conn.ctx.Err() == nil
+	return w.await(w.conn.ctx, func() bool {
+		calls := int(w.conn.calls.Load())
+		return w.full(limit) || calls > always && w.bytes+calls*w.average > limit
+	}) == nil && w.conn.ctx.Err() == nil
+}
+
+// awaitTurn blocks a call that has not begun yet while more than limit bytes
+// wait to be written: what answers weigh is not known before they are made, so
+// that of many calls read at once only as many may run as have room. The
+// context's error: the call's time ran out, or its connection ended.
+func (w *writer) awaitTurn(ctx context.Context, limit int) error {
+	return w.await(ctx, func() bool { return w.full(limit) })
+}
+
+// full says whether more waits than may wait, here or on the server. Called
+// with the lock held.
+func (w *writer) full(limit int) bool {
+	return w.bytes > limit || w.bytes > fairShare && w.conn.server.unread.Load() > w.conn.server.cfg.MaxUnreadAll
 }
 
 // flushed waits until everything is written, the connection ends, or ctx does,
 // which is an error.
-func (w *writer) flushed(ctx context.Context) error { return w.await(ctx, 0) }
+func (w *writer) flushed(ctx context.Context) error {
+	return w.await(ctx, func() bool { return w.bytes > 0 })
+}
 
 // always is how many calls a connection may have in flight whatever their
 // answers may weigh.
 const always = 16
 
-func (w *writer) await(ctx context.Context, limit int) error {
-	behind := func() bool {
-		if w.closed || w.bytes == 0 && limit == 0 {
-			return false
-		}
-		calls := int(w.conn.calls.Load())
-		return w.bytes > limit || calls > always && w.bytes+calls*w.average > limit
-	}
+// await waits until the connection ends or behind, called with the lock held,
+// says no.
+func (w *writer) await(ctx context.Context, behind func() bool) error {
 	for {
 		w.mu.Lock()
-		if !behind() {
+		if w.closed || !behind() {
 			w.mu.Unlock()
 			return nil
 		}
@@ -212,7 +245,8 @@ func (w *writer) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
-	w.pending, w.bytes = nil, 0
+	w.pending = nil
+	w.count(-w.bytes)
 	w.wake()
 }
 
