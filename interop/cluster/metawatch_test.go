@@ -13,11 +13,10 @@ import (
 	"github.com/holdfast-hbase/holdfast/interop/peers"
 )
 
-// TestMetaWatch follows the changes of a real hbase:meta: moves and a split are
+// metaWatch follows the changes of a real hbase:meta: moves and a split are
 // known before a call meets the old server, idle polls bring nothing, secondary
 // replicas are seen, and replicas of hbase:meta answer.
-func TestMetaWatch(t *testing.T) {
-	c := peers.Start(t, peers.HBase26)
+func metaWatch(t *testing.T, c *peers.Cluster) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	open := func(opts ...hbase.Option) *hbase.Client {

@@ -13,10 +13,9 @@ import (
 	"github.com/holdfast-hbase/holdfast/interop/peers"
 )
 
-// TestTimelineReads reads from the replicas of real regions while the primary's
+// timelineReads reads from the replicas of real regions while the primary's
 // process is stopped: a Get, many Gets, a scan, and one from a chosen replica.
-func TestTimelineReads(t *testing.T) {
-	c := peers.Start(t, peers.HBase26)
+func timelineReads(t *testing.T, c *peers.Cluster) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	client, err := hbase.Open(ctx, c.Address())

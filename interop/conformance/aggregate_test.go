@@ -23,11 +23,10 @@ import (
 	"github.com/holdfast-hbase/holdfast/minihbase"
 )
 
-// TestAggregates24 asks AggregateService of real HBase 2.4.17 and the embedded
+// aggregates asks AggregateService of real HBase 2.4.17 and the embedded
 // one the same questions, method by method and region by region, and compares
 // what they answer; then the client's aggregations on both.
-func TestAggregates24(t *testing.T) {
-	c := peers.Start(t, peers.HBase24)
+func aggregates(t *testing.T, c *peers.Cluster) {
 	m, err := minihbase.Start(t.Context(), minihbase.Options{InMemory: true, ControlPort: -1})
 	if err != nil {
 		t.Fatal(err)
