@@ -221,7 +221,9 @@ func TestBrowserFlows(t *testing.T) {
 	// The master fails over.
 	p.eval("document.activeElement.blur()", nil)
 	p.press("5")
+	p.shows("method=Mutate", "Sessions", "ephemerals")
 	p.click(named("Kill master 0"))
+	p.shows("Kill master 0: done")
 	p.until("[...document.querySelectorAll('.badge')].some((b) => b.textContent === 'active' && b.parentElement.textContent.startsWith('master 1'))")
 	p.press("1")
 

@@ -301,7 +301,7 @@ func (p *page) until(script string) {
 	p.t.Helper()
 	var ok bool
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
-		if p.try(script, &ok) == nil && ok {
+		if p.try("!!("+script+")", &ok) == nil && ok {
 			return
 		}
 	}
@@ -348,7 +348,7 @@ func (p *page) typeText(text string) {
 func (p *page) middle(script string) (x, y float64) {
 	p.t.Helper()
 	var at []float64
-	p.until("!!(" + script + ")")
+	p.until(script)
 	p.eval("(() => { const e = "+script+"; e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2] })()", &at)
 	return at[0], at[1]
 }

@@ -37,12 +37,12 @@ type Console struct {
 	mu     sync.Mutex // guards what follows
 	state  *catalog.State
 	number uint64 // of the picture in state
-	drawn  map[int]*picture
+	drawn  map[int]*Picture
 }
 
 // New makes the console of a cluster.
 func New(c *cluster.Cluster) *Console {
-	k := &Console{c: c, mux: http.NewServeMux(), rates: newSampler(c.Events()), drawn: map[int]*picture{}}
+	k := &Console{c: c, mux: http.NewServeMux(), rates: newSampler(c.Events()), drawn: map[int]*Picture{}}
 	k.mux.HandleFunc("GET /{$}", k.asset("index.html"))
 	entries, err := fs.ReadDir(web, "web")
 	if err == nil {

@@ -36,11 +36,11 @@ type Map struct {
 	// Same says that the picture is the one the page has.
 	Same bool `json:"same,omitempty"`
 
-	*picture
+	*Picture
 }
 
-// picture is what a version names.
-type picture struct {
+// Picture is what a version names.
+type Picture struct {
 	Address   string      `json:"address"`
 	ZooKeeper string      `json:"zookeeper"`
 	ZNode     string      `json:"znode"`
@@ -54,11 +54,12 @@ type picture struct {
 	MoreTables int         `json:"moreTables"`
 	Regions    []MapRegion `json:"regions"`
 	Blocks     []MapBlock  `json:"blocks"`
-	// Total and Open count regions, InTransition those on their way; parents of
-	// splits are in Total only.
+	// Total counts regions; Open of them are open, InTransition on their way,
+	// Parents split or merged away.
 	Total        int `json:"total"`
 	Open         int `json:"open"`
 	InTransition int `json:"inTransition"`
+	Parents      int `json:"parents"`
 	// CostMs is how long the picture took to make: who asks often asks less
 	// often if it is much.
 	CostMs int64 `json:"costMs"`
@@ -134,13 +135,13 @@ func (k *Console) getMap(r *http.Request) (any, error) {
 		m.Same = true
 		return m, nil
 	}
-	m.picture = p
+	m.Picture = p
 	return m, nil
 }
 
 // picture gives the present picture, drawn afresh only if something changed.
 // Whoever asks meanwhile waits for it, so that ten pages cost what one costs.
-func (k *Console) picture(cells int) *picture {
+func (k *Console) picture(cells int) *Picture {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := k.c.Catalog()
@@ -162,7 +163,7 @@ func (k *Console) picture(cells int) *picture {
 		clear(k.drawn)
 	}
 	began := time.Now()
-	p := &picture{version: version, Address: "hbase://" + k.c.ZooKeeperAddress() + k.c.ZNodeParent(), ZooKeeper: k.c.ZooKeeperAddress(),
+	p := &Picture{version: version, Address: "hbase://" + k.c.ZooKeeperAddress() + k.c.ZNodeParent(), ZooKeeper: k.c.ZooKeeperAddress(),
 		ZNode: k.c.ZNodeParent(), ClusterID: k.c.ClusterID(), ZKFault: fault}
 	p.drawServers(s, servers, masters)
 	p.drawTables(s, cells)
@@ -171,7 +172,7 @@ func (k *Console) picture(cells int) *picture {
 	return p
 }
 
-func (p *picture) drawServers(s *catalog.State, servers []cluster.ServerInfo, masters []cluster.MasterInfo) {
+func (p *Picture) drawServers(s *catalog.State, servers []cluster.ServerInfo, masters []cluster.MasterInfo) {
 	at := map[string]int{}
 	p.Groups = []MapGroup{{Name: catalog.DefaultGroup, Servers: []int{}}}
 	for g := range s.Groups() {
@@ -198,7 +199,7 @@ type place struct {
 	state  pb.RegionState_State
 }
 
-func (p *picture) drawTables(s *catalog.State, cells int) {
+func (p *Picture) drawTables(s *catalog.State, cells int) {
 	index := map[int32]int{} // by port: all servers have one host
 	for _, x := range p.Servers {
 		if n, err := meta.ParseServerName(x.Name); err == nil {
@@ -227,10 +228,9 @@ func (p *picture) drawTables(s *catalog.State, cells int) {
 		by := map[place]int{}
 		for range s.Select(t.Name, func(r *catalog.Region) bool {
 			by[place{serverOf(r.Server), r.State}]++
-			if r.Parent() {
-				return false
-			}
 			switch {
+			case r.Parent():
+				p.Parents++
 			case r.State == pb.RegionState_OPEN:
 				p.Open++
 			case r.InTransition():
@@ -279,7 +279,7 @@ func (p *picture) drawTables(s *catalog.State, cells int) {
 	}
 }
 
-func (p *picture) drawRegions(s *catalog.State, i int, name meta.TableName, serverOf func(meta.ServerName) int) {
+func (p *Picture) drawRegions(s *catalog.State, i int, name meta.TableName, serverOf func(meta.ServerName) int) {
 	for r := range s.RegionsOf(name) {
 		p.Regions = append(p.Regions, mapRegion(r, i, serverOf))
 		for j, q := range r.Replicas {

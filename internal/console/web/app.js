@@ -52,7 +52,7 @@ function connection() {
   } else if (m) {
     link.className = 'pill ok';
     const up = m.servers.filter((x) => x.state === 'running').length;
-    const text = `${up} of ${plural(m.servers.length, 'server')} running`;
+    const text = `${up} of ${plural(m.servers.length, 'server')} up`;
     if (link.textContent !== text) link.textContent = text;
   }
 }

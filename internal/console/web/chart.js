@@ -33,7 +33,10 @@ export class Chart {
 
   /** draw shows values (a list for each line, oldest first; -1 is a gap); end is the last one's second. */
   draw(values, end, marks) {
-    Object.assign(this, { values, end, marks, n: values[0]?.length ?? 0 });
+    // What is known of a young cluster fills the picture.
+    const known = Math.max(...values.map((list) => { const i = list.findIndex((v) => v > 0); return i < 0 ? 0 : list.length - i; }), 0);
+    const n = Math.min(values[0].length, Math.max(60, Math.ceil(known / 30) * 30));
+    Object.assign(this, { values: values.map((list) => list.slice(-n)), end, marks, n });
     this.paint();
   }
 
@@ -48,13 +51,15 @@ export class Chart {
       parts.push(s('line', { class: 'grid', x1: LEFT, x2: W, y1: y(top * f), y2: y(top * f) }),
         s('text', { x: LEFT - 6, y: y(top * f) + 4, 'text-anchor': 'end' }, this.format(top * f)));
     }
-    for (let i = n - 1; i >= 0; i -= 60) parts.push(s('text', { x: Math.min(x(i), W - 12), y: H - 4, 'text-anchor': 'middle' }, i === n - 1 ? 'now' : `${Math.round((i - n + 1) / 60)} min`));
+    const step = n > 150 ? 60 : n > 70 ? 30 : 15;
+    for (let ago = 0; ago < n; ago += step) parts.push(s('text', { x: Math.min(x(n - 1 - ago), W - 12), y: H - 4, 'text-anchor': 'middle' }, ago === 0 ? 'now' : ago % 60 ? `−${ago} s` : `−${ago / 60} min`));
     for (const m of this.marks ?? []) {
       const i = n - 1 - (end - m.second);
       if (i < 0 || i > n - 1) continue;
       parts.push(s('line', { class: 'mark', x1: x(i), x2: x(i), y1: TOP, y2: H - BOTTOM }, s('title', {}, m.text)));
     }
     values.forEach((list, k) => {
+      if (list.every((v) => v <= 0)) return;
       let path = '';
       let pen = false;
       list.forEach((v, i) => {

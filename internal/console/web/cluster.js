@@ -81,7 +81,7 @@ function cards() {
   const master = m.masters.find((x) => x.active);
   replace(ui.cards,
     card(`${running}/${m.servers.length}`, 'servers running', running < m.servers.length ? 'warntext' : 'good'),
-    card(number(m.open), `of ${plural(m.total, 'region')} open`, m.open < m.total && m.inTransition ? 'warntext' : undefined),
+    card(m.open < 1e5 ? number(m.open) : short(m.open), m.open + m.parents === m.total ? 'regions, all open' : `of ${number(m.total - m.parents)} regions open`, m.open + m.parents < m.total ? 'warntext' : undefined),
     card(number(m.inTransition), 'in transition', m.inTransition ? 'warntext' : undefined),
     card(master ? `master ${master.index}` : 'none', 'active master', master ? undefined : 'badtext'),
     card(t ? short(t.perSecond) : '–', 'calls a second'),
@@ -98,6 +98,8 @@ function draw() {
     return;
   }
   cards();
+  if (!ui.named) happened(); // servers have names now
+  ui.named = true;
   ui.rooms.draw(m, ui.by, ui.only);
   ui.rooms.rates(world.rates);
   legend(m);
@@ -119,8 +121,8 @@ function legend(m) {
   };
   const entry = (name, cls, text) => h('button', { type: 'button', class: 'small', 'data-name': name, 'aria-pressed': String(ui.only === name), onclick: pick(name) },
     h('i', { class: `swatch ${cls}`, 'aria-hidden': 'true' }), h('span', {}, text));
-  const shapes = ui.by === 'table' && [h('span', {}, h('i', { class: 'swatch striped', 'aria-hidden': 'true' }), ' on its way '),
-    h('span', {}, h('i', { class: 'swatch hollow', 'aria-hidden': 'true' }), ' closed '), h('span', {}, h('i', { class: 'swatch hollow round', 'aria-hidden': 'true' }), ' split parent')];
+  const shapes = ui.by === 'table' && [['striped', 'on its way'], ['hollow', 'closed'], ['hollow round', 'split parent']].map(([cls, text]) =>
+    h('span', {}, h('i', { class: `swatch ${cls}`, 'aria-hidden': 'true' }), text));
   replace(ui.legend, ui.by === 'table'
     ? m.tables.map((t, i) => entry(t.name, colour(m, i), `${t.name} (${number(t.total)})`))
     : states.map(([s, text]) => entry(s, `st-${s}`, text)),

@@ -29,7 +29,7 @@ export function changed(what) {
     copyLine('Cluster', m.address), copyLine('ZooKeeper', m.zookeeper), copyLine('Control port', control), m.masters.map((x) => copyLine(`Master ${x.index}${x.active ? ' (active)' : ''}`, x.address)),
     m.servers.map((x) => copyLine(`Region server ${x.index}`, x.address)), copyLine('Cluster id', m.clusterId)),
   h('p', { class: 'note' }, h('code', {}, 'holdfast up --ready-file ready.json'), ' writes all of this into a file, at once, when clients can connect; it is removed at the end.'),
-  h('h2', {}, 'Clients'), h('div', { class: 'two' },
+  h('h2', {}, 'Clients'), h('div', { class: 'two broad' },
     block('Our shell', `holdfast shell ${m.address}`),
     block('Go', `client, err := hbase.Open(ctx, "${m.address}")`),
     block('Java, HBase\'s own client', `Configuration conf = HBaseConfiguration.create();\nconf.set("hbase.zookeeper.quorum", "${host}");\nconf.set("hbase.zookeeper.property.clientPort", "${port}");\nconf.set("zookeeper.znode.parent", "${m.znode}");\nConnection connection = ConnectionFactory.createConnection(conf);`),

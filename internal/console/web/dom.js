@@ -46,7 +46,7 @@ export const select = (options, value, props) =>
     return h('option', { value: String(v), selected: String(v) === String(value ?? '') }, text);
   }));
 
-/** replace changes an element's children only if they would look different. */
+/** replace gives an element other children, in lists or not. */
 export function replace(e, ...children) {
   const next = children.flat(3).filter((c) => c !== undefined && c !== null && c !== false);
   e.replaceChildren(...next);
@@ -92,8 +92,10 @@ export function toast(text, { bad = false, request } = {}) {
     h('p', {}, text), h('button', { type: 'button', class: 'quiet small', 'aria-label': 'Dismiss', onclick: () => box.remove() }, '✕'),
     request && h('code', {}, request));
   toasts().append(box);
-  while (toasts().children.length > 4) toasts().firstChild.remove();
-  if (!bad) setTimeout(() => box.remove(), 6000);
+  const good = toasts().querySelectorAll('.toast:not(.bad)');
+  if (good.length > 2) good[0].remove();
+  if (toasts().children.length > 5) toasts().firstChild.remove();
+  if (!bad) setTimeout(() => box.remove(), 5000);
 }
 
 /** dialog shows a modal dialog and gives what it was closed with ('' for Escape). */
@@ -103,6 +105,13 @@ export function dialog(title, body, actions, { focus } = {}) {
       h('form', { method: 'dialog' }, h('h2', {}, title), body,
         h('div', { class: 'acts' }, actions.map((a) => h('button', { value: a.value, class: a.class, type: 'submit' }, a.text)))));
     const before = document.activeElement;
+    // Enter does what the dialog is for. Left to itself, it would press the
+    // first button, or open a list.
+    d.addEventListener('keydown', (e) => {
+      if (e.key !== 'Enter' || !e.target.matches('select, input')) return;
+      e.preventDefault();
+      d.querySelector('button.primary')?.click();
+    });
     d.addEventListener('close', () => {
       d.remove();
       if (before?.isConnected) before.focus({ preventScroll: true });

@@ -10,7 +10,7 @@ export function enter(root, params) {
   const text = (name, placeholder) => h('input', { name, placeholder, autocomplete: 'off', spellcheck: 'false', onchange: again });
   ui = { open: true, since: 0, list: [], paused: false };
   ui.form = {
-    kind: select([['', 'everything'], ['cluster', 'what happened to the cluster'], ['rpc', 'calls']], params.get('kind') ?? '', { onchange: again, 'data-first': '' }),
+    kind: select([['', 'everything'], ['cluster', 'cluster events'], ['rpc', 'calls']], params.get('kind') ?? '', { onchange: again, 'data-first': '' }),
     server: select(servers, params.get('server') ?? '', { onchange: again }),
     method: text('method', 'Scan'), table: text('table', 't'), outcome: text('outcome', 'ok'), failed: h('input', { type: 'checkbox', onchange: again }),
   };
@@ -22,7 +22,7 @@ export function enter(root, params) {
   ui.log = button('', toggle, { class: 'small' });
   root.append(h('form', { class: 'row', onsubmit: (e) => { e.preventDefault(); again(); } }, field('Show', f.kind), field('Server', f.server), field('Method', f.method), field('Table', f.table), field('Outcome', f.outcome),
     h('label', { class: 'check' }, f.failed, 'only what failed'), ui.pause), h('div', { class: 'row center' }, ui.note, ui.log),
-  h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['number', 'time', 'server', 'what', 'table', 'row', 'outcome', 'took', 'detail'].map((t) => h('th', { scope: 'col' }, t)))), ui.body)));
+  h('div', { class: 'wide' }, h('table', { class: 'flat' }, h('thead', {}, h('tr', {}, ['number', 'time', 'server', 'what', 'table', 'row', 'outcome', 'took', 'detail'].map((t) => h('th', { scope: 'col' }, t)))), ui.body)));
   loop(ui);
 }
 

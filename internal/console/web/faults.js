@@ -16,7 +16,7 @@ const count = (placeholder) => text(placeholder, { type: 'number', min: '0' });
 const duration = (v) => (/^[0-9.]+$/.test(v) ? Number(v) : v);
 
 export function enter(root) {
-  ui = { open: true, rules: h('div', { class: 'wide' }), sessions: h('div', { class: 'wide' }), masters: h('div', {}), now: h('p', {}), zk: h('p', {}) };
+  ui = { open: true, rules: h('div', { class: 'wide' }), sessions: h('div', { class: 'wide' }), masters: h('div', { class: 'stack' }), now: h('p', {}), zk: h('p', {}) };
   root.append(h('h2', { class: 'row center spread' }, h('span', {}, 'Rules'), button('Remove all rules', () => act('Remove all rules', '/rule', undefined, 'DELETE').then(look), { class: 'small' })), ui.rules, ruleForm(),
     h('div', { class: 'two' }, h('div', {}, h('h2', {}, 'ZooKeeper'), zookeeper(), h('h2', {}, 'Sessions'), ui.sessions), h('div', {}, h('h2', {}, 'Masters'), masters(), h('h2', {}, 'Clock'), clocks(), h('h2', {}, 'Replicas'), replicas())));
   loop(ui);
@@ -110,10 +110,10 @@ function ruleForm() {
     const made = await act('Add a rule', '/rule', rule);
     if (made) look();
   };
-  return h('details', { open: true }, h('summary', {}, 'Add a rule'), h('form', { onsubmit: add },
+  return h('details', { open: true }, h('summary', {}, 'Add a rule'), h('form', { class: 'stack', onsubmit: add },
     h('div', { class: 'two' },
       h('fieldset', {}, h('legend', {}, 'Which calls; what is empty matches everything'), h('div', { class: 'form' }, field('Server', f.server), field('Service', f.service), field('Method, several with commas', f.method), field('Table', f.table), field('Region', f.region), field('From row', f.startRow), field('To row, not included', f.stopRow), field('User', f.user))),
-      h('div', {}, h('fieldset', {}, h('legend', {}, 'What happens'), h('div', { class: 'form' }, h('div', { class: 'all' }, field('Action', f.action)), delay)), exception)),
+      h('div', { class: 'stack' }, h('fieldset', {}, h('legend', {}, 'What happens'), h('div', { class: 'form' }, h('div', { class: 'all' }, field('Action', f.action)), delay)), exception)),
     h('fieldset', {}, h('legend', {}, 'How often'), h('div', { class: 'form' }, field('Let so many pass first', f.skip), field('Then every n-th', f.every), field('So many in all', f.times), field('By chance, 0 to 1', f.probability), field('Seed of the chance', f.seed), field('Name', f.name))),
     h('datalist', { id: 'classes' }, classes.map((c) => h('option', { value: c }))), h('datalist', { id: 'methods' }, ['Get', 'Mutate', 'Multi', 'Scan', 'ExecService', 'OpenRegion', 'CreateTable', 'MoveRegion'].map((c) => h('option', { value: c }))),
     h('p', {}, h('button', { type: 'submit', class: 'primary' }, 'Add the rule'))));
@@ -136,7 +136,7 @@ function zookeeper() {
     if (cut.value) fault.truncate = Number(cut.value);
     return act(`Make ZooKeeper ${mode.value}`, '/zk/fault', fault);
   };
-  return h('form', { class: 'panel', onsubmit: set }, ui.zk, h('div', { class: 'form' }, field('Mode', mode), field('Latency', latency), field('Hang after so many requests', hang), field('Cut answers to so many bytes', cut), h('label', { class: 'check' }, stall, 'pings are not answered'), h('label', { class: 'check' }, half, 'half a handshake')),
+  return h('form', { class: 'panel stack', onsubmit: set }, ui.zk, h('div', { class: 'form' }, field('Mode', mode), field('Latency', latency), field('Hang after so many requests', hang), field('Cut answers to so many bytes', cut), h('label', { class: 'check' }, stall, 'pings are not answered'), h('label', { class: 'check' }, half, 'half a handshake')),
     h('p', { class: 'row' }, h('button', { type: 'submit' }, 'Break it'), button('Mend it', () => act('Mend ZooKeeper', '/zk/fault', {}), { class: 'primary' }), button('Drop connections', () => act('Drop ZooKeeper connections', '/zk/drop'))));
 }
 
@@ -166,13 +166,13 @@ function masters() {
   const fail = h('form', { class: 'row', onsubmit: (e) => { e.preventDefault(); return act('Fail the next procedure', '/master', { failNext: { class: kind.value || 'java.io.IOException' } }); } });
   const kind = text('java.io.IOException', { list: 'classes' });
   fail.append(field('Exception of the next procedure', kind), h('button', { type: 'submit' }, 'Let it fail'));
-  return h('div', { class: 'panel' }, ui.masters, h('form', { class: 'row', onsubmit: set }, field('Regions stay closed in a move for', gap), field('Procedures take longer by', delay), h('label', { class: 'check' }, init, 'says it is initializing'), h('button', { type: 'submit' }, 'Set')), fail);
+  return h('div', { class: 'panel stack' }, ui.masters, h('form', { class: 'row', onsubmit: set }, field('Regions stay closed in a move for', gap), field('Procedures take longer by', delay), h('label', { class: 'check' }, init, 'says it is initializing'), h('button', { type: 'submit' }, 'Set')), fail);
 }
 
 function clocks() {
   const by = text('1h', { value: '1h' });
   const set = (what, body) => act(what, '/clock', body);
-  return h('form', { class: 'panel', onsubmit: (e) => { e.preventDefault(); set(`Advance the clock by ${by.value}`, { advance: duration(by.value) }); } }, ui.now, h('div', { class: 'row' }, field('By', by), h('button', { type: 'submit' }, 'Advance'),
+  return h('form', { class: 'panel stack', onsubmit: (e) => { e.preventDefault(); set(`Advance the clock by ${by.value}`, { advance: duration(by.value) }); } }, ui.now, h('div', { class: 'row' }, field('By', by), h('button', { type: 'submit' }, 'Advance'),
     button('Freeze', () => set('Freeze the clock', { freeze: true })), button('Resume', () => set('Resume the clock', { resume: true })), button('Reset', () => set('Reset the clock', { reset: true }), { class: 'primary' })),
   h('p', { class: 'note' }, 'Of timestamps, TTLs and ZooKeeper sessions. Advancing it may expire sessions.'));
 }

@@ -17,12 +17,21 @@ function doing(r, map) {
   return state === 'dead' || state === 'stopped' ? 'lost' : 'open';
 }
 
-/** colour is the class of a table's colour. */
+const colours = new Map(); // table -> number, kept while there is the table
+
+/** colour is the class of a table's colour: the same as long as the page is open. */
 export function colour(map, i) {
-  if (map.tables[i].system) return 'system';
-  let n = 0;
-  for (let j = 0; j < i; j++) if (!map.tables[j].system) n++;
-  return `c${n % 8}`;
+  const t = map.tables[i];
+  if (t.system) return 'system';
+  if (!colours.has(t.name)) {
+    const present = new Set(map.tables.map((x) => x.name));
+    for (const name of [...colours.keys()]) if (!present.has(name)) colours.delete(name);
+    const used = new Set(colours.values());
+    let n = 0;
+    while (used.has(n)) n++;
+    colours.set(t.name, n);
+  }
+  return `c${colours.get(t.name) % 8}`;
 }
 
 const sizes = [[60, 26, 5], [200, 20, 4], [600, 15, 3], [1300, 11, 3], [Infinity, 9, 2]];
@@ -65,11 +74,13 @@ export class Rooms {
     this.map = map;
     const kept = this.focused();
     const [, size, gap] = sizes.find(([n]) => map.regions.length <= n);
+    this.root.classList.toggle('big', size >= 20);
     this.root.style.setProperty('--size', `${size}px`);
     this.root.style.setProperty('--gap', `${gap}px`);
     const colours = map.tables.map((_, i) => colour(map, i));
     const motion = this.cells.size > 0 && matchMedia('(prefers-reduced-motion: no-preference)').matches;
     const seen = new Set();
+    const many = map.regions.length - this.cells.size > 60;
     const content = new Map(); // server -> cells in order
     const from = []; // [cell, rect] of those that change rooms
     for (const r of map.regions) {
@@ -80,7 +91,7 @@ export class Rooms {
         c = { e: h('button', { type: 'button', role: 'option', tabindex: '-1', 'data-id': r.id, 'aria-selected': 'false' }) };
         this.cells.set(r.id, c);
       } else if (motion && c.r.s !== r.s && from.length < 80) from.push([c.e, c.e.getBoundingClientRect()]);
-      this.dress(c, r, map, by, only, colours, fresh && this.drawn);
+      this.dress(c, r, map, by, only, colours, fresh && this.drawn && !many);
       if (!content.has(r.s)) content.set(r.s, []);
       content.get(r.s).push(c.e);
     }
@@ -131,7 +142,8 @@ export class Rooms {
   room(i) {
     let room = this.rooms.get(i);
     if (!room) {
-      room = { badge: h('span', { class: 'badge' }), facts: h('p', { class: 'facts' }), acts: h('div', { class: 'acts' }), blocks: h('div', { class: 'blocks' }), meta: h('span', { class: 'badge plain', hidden: true }, 'hbase:meta') };
+      room = { badge: h('span', { class: 'badge' }), place: h('div', { class: 'mono' }), load: h('div', {}), acts: h('div', { class: 'acts' }), blocks: h('div', { class: 'blocks' }), meta: h('span', { class: 'badge plain', hidden: true }, 'hbase:meta') };
+      room.facts = h('div', { class: 'facts' }, room.place, room.load);
       room.cells = h('div', { class: 'cells', role: 'listbox', 'aria-label': i < 0 ? 'Regions on no server' : `Regions of rs ${i}`, 'aria-orientation': 'horizontal' });
       room.e = h('article', { class: 'room', 'data-server': String(i), 'aria-label': i < 0 ? 'No server' : `Region server ${i}` },
         h('header', {}, h('h4', {}, i < 0 ? 'Nowhere' : `rs ${i}`), room.badge, room.meta), room.facts, room.cells, room.blocks, room.acts);
@@ -158,7 +170,7 @@ export class Rooms {
       this.facts(room);
     } else {
       room.badge.hidden = true;
-      room.facts.textContent = 'Waiting for a server.';
+      room.load.textContent = 'Waiting for a server.';
     }
     // Only what changed is touched: a thousand cells are quick to compare.
     const now = room.cells.children;
@@ -181,8 +193,9 @@ export class Rooms {
 
   facts(room) {
     const l = this.lines?.get(room.address);
-    const text = `${room.address} · ${plural(room.regions, 'region')}${l && l.perSecond > 0 ? ` · ${short(l.perSecond)}/s, p99 ${ms(l.p99)}` : ''}`;
-    if (room.facts.textContent !== text) room.facts.textContent = text;
+    const text = `${plural(room.regions, 'region')}${l && l.perSecond > 0 ? ` · ${short(l.perSecond)}/s · p99 ${ms(l.p99)}` : ''}`;
+    if (room.load.textContent !== text) room.load.textContent = text;
+    if (room.place.textContent !== room.address) room.place.textContent = room.address;
   }
 
   rates(r) {

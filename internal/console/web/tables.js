@@ -32,7 +32,7 @@ function draw() {
   if (mark === ui.mark) return;
   ui.mark = mark;
   const kept = ui.list.contains(document.activeElement) ? document.activeElement.dataset.table : undefined;
-  replace(ui.list, h('table', {}, h('thead', {}, h('tr', {}, ['table', 'state', 'families'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'n' }, 'regions'), h('th', { scope: 'col' }, 'doing'), h('th', { scope: 'col', class: 'hide-small' }, 'group'))),
+  replace(ui.list, h('table', { class: 'flat' }, h('thead', {}, h('tr', {}, ['table', 'state', 'families'].map((t) => h('th', { scope: 'col' }, t)), h('th', { scope: 'col', class: 'n' }, 'regions'), h('th', { scope: 'col' }, 'doing'), h('th', { scope: 'col', class: 'hide-small' }, 'group'))),
     h('tbody', {}, m.tables.map((t) => h('tr', { class: t.name === ui.table ? 'on' : undefined },
       h('td', {}, h('a', { href: `#tables?table=${encodeURIComponent(t.name)}`, 'data-table': t.name, 'aria-current': t.name === ui.table ? 'true' : undefined, class: 'mono' }, t.name), t.generated && h('span', { class: 'soft' }, ' generated'), t.replicas > 1 && h('span', { class: 'soft' }, ` ${t.replicas} replicas`)),
       h('td', {}, t.state.toLowerCase()), h('td', { class: 'mono' }, t.families.join(' ')), h('td', { class: 'n' }, number(t.total)),
@@ -75,6 +75,7 @@ function open(name, from) {
 
 async function rows(from) {
   const mine = ui.rows;
+  ui.from.value = from; // now: what is typed while the answer is on its way stays
   let out;
   try {
     out = await get(query('/console/rows', { table: ui.table, from, limit: ui.limit.value, family: ui.family.value, versions: ui.versions.value, raw: ui.raw.checked && 'true' }));
@@ -83,7 +84,6 @@ async function rows(from) {
     return;
   }
   if (mine !== ui.rows) return;
-  ui.from.value = from;
   const when = (ts) => {
     const d = new Date(ts);
     return ts > 1e11 && ts < 4e12 ? d.toISOString().replace('T', ' ').replace('Z', '') : String(ts);
@@ -106,7 +106,7 @@ async function regions(from) {
   }
   if (mine !== ui.regions) return;
   const again = () => regions(from);
-  replace(mine, h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['from', 'to', 'server', 'state', 'open seqnum', 'encoded', ''].map((t) => h('th', { scope: 'col' }, t)))),
+  replace(mine, h('div', { class: 'wide' }, h('table', { class: 'flat' }, h('thead', {}, h('tr', {}, ['from', 'to', 'server', 'state', 'open seqnum', 'encoded', ''].map((t) => h('th', { scope: 'col' }, t)))),
     h('tbody', {}, out.regions.map((r) => h('tr', {}, h('td', { class: 'mono' }, r.start || '(first)'), h('td', { class: 'mono' }, r.end || '(last)'), h('td', { class: 'nowrap' }, r.s < 0 ? 'none' : `rs ${r.s}`), h('td', {}, r.state.toLowerCase()),
       h('td', { class: 'n' }, r.seq < 0 ? '–' : String(r.seq)), h('td', { class: 'mono', title: r.name }, r.id), h('td', {}, h('div', { class: 'row' }, button('Rows', () => { rows(r.start); ui.from.focus(); }, { class: 'small', 'aria-label': `Rows of the region from ${r.start || 'the first key'}` }), button('Move…', () => move(r).then(again), { class: 'small', 'aria-label': `Move the region from ${r.start || 'the first key'}` })))))))),
   h('p', { class: 'row center' }, from && button('From the first region', () => regions(''), { class: 'small' }), out.more && button('More regions', () => regions(out.next), { class: 'small' })));
