@@ -215,13 +215,22 @@ func printReady(cmd *cobra.Command, r readyFile, c *minihbase.Cluster, dir strin
   master          %s
   region servers  %s
   control         %s
+  console         %s
 
 hbase-site.xml for Java clients:
 %s
 holdfast shell %s
 Ctrl-C closes it.
-`, took.Milliseconds(), where, r.Address, r.ZooKeeper, r.Master, joinList(r.RegionServers), orOff(r.Control), c.SiteXML(), r.Address)
+`, took.Milliseconds(), where, r.Address, r.ZooKeeper, r.Master, joinList(r.RegionServers), orOff(r.Control), orOff(consoleOf(r.Control)), c.SiteXML(), r.Address)
 	return err
+}
+
+// consoleOf is the page's address for a browser; "" if there is no control port.
+func consoleOf(control string) string {
+	if control == "" {
+		return ""
+	}
+	return control + "/"
 }
 
 func joinList(list []string) string {
