@@ -2,8 +2,8 @@
 GO ?= go
 BIN := bin/holdfast
 # Packages whose tests also run under the race detector: those that share memory between goroutines.
-RACE := ./zk/... ./hbase/... ./minihbase/... ./internal/rpc/... ./internal/route/... ./internal/health/... ./internal/session/... ./internal/embed/...
-FUZZTIME ?= 1s
+RACE := ./zk/... ./hbase/... ./hbasetest ./minihbase/... ./internal/rpc/... ./internal/route/... ./internal/health/... ./internal/session/... ./internal/embed/...
+FUZZTIME ?= 400ms
 FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
@@ -40,7 +40,7 @@ interop-long: build ## what takes minutes more: all recorded cases and HFiles on
 	interop/run -tags interop,long -run 'Vectors|Reads|Loads|RealHBase' ./interop/conformance ./interop/hfile
 
 lint: ## gofmt, vet, staticcheck and the rules of this house
-	@test -z "$$(gofmt -l cmd doctor hbase internal interop minihbase zk)" || { gofmt -l cmd doctor hbase internal interop minihbase zk; exit 1; }
+	@test -z "$$(gofmt -l cmd doctor examples hbase hbasetest internal interop minihbase zk)" || { gofmt -l cmd doctor examples hbase hbasetest internal interop minihbase zk; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags interop,long ./interop/...
 	$(GO) tool staticcheck ./...
