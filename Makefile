@@ -2,14 +2,14 @@
 GO ?= go
 BIN := bin/holdfast
 # Packages whose tests also run under the race detector: those that share memory between goroutines.
-RACE := ./zk/... ./hbase/... ./hbasetest ./minihbase/... ./internal/rpc/... ./internal/route/... ./internal/health/... ./internal/session/... ./internal/embed/...
+RACE := ./zk/... ./hbase/... ./hbasetest ./minihbase/... ./internal/rpc/... ./internal/route/... ./internal/health/... ./internal/session/... ./internal/embed/... ./internal/console/...
 FUZZTIME ?= 400ms
 FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test unit race fuzz-short fuzz interop interop-long lint bench bench-peers generate clean
+.PHONY: help build demo test unit race fuzz-short fuzz test-browser interop interop-long lint bench bench-peers generate clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
@@ -33,6 +33,9 @@ fuzz-short: ## the fuzz targets of what reads foreign bytes, FUZZTIME each (the 
 fuzz: ## every fuzz target for five minutes
 	$(GO) run ./internal/tools/fuzzall -time 5m
 
+test-browser: ## the console in a headless Chromium (an installed one, or what CHROMIUM names); pictures into SHOTS
+	$(GO) test -tags browser -run Browser -count 1 ./internal/console -args $(if $(SHOTS),-shots $(abspath $(SHOTS)))
+
 interop: build ## real HBase, its shell and Java client, real ZooKeeper (JDK 17, Maven, Python 3, Node)
 	interop/run
 
@@ -43,6 +46,7 @@ lint: ## gofmt, vet, staticcheck and the rules of this house
 	@test -z "$$(gofmt -l cmd doctor examples hbase hbasetest internal interop minihbase zk)" || { gofmt -l cmd doctor examples hbase hbasetest internal interop minihbase zk; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags interop,long ./interop/...
+	$(GO) vet -tags browser ./internal/console
 	$(GO) tool staticcheck ./...
 	$(GO) run ./internal/tools/lint
 
