@@ -1,6 +1,6 @@
 // What can be done to a region and to a server.
 import { act, world } from './api.js';
-import { dialog, field, h, select } from './dom.js';
+import { confirm, dialog, field, h, select } from './dom.js';
 
 /** describe names a region for people. */
 export const describe = (r) => `${world.map.tables[r.t].name} [${r.start || '–∞'}, ${r.end || '∞'})`;
@@ -55,9 +55,15 @@ export function serverActions(x) {
 export async function serverMore(x) {
   const delay = h('input', { value: '200ms', autocomplete: 'off', spellcheck: 'false' });
   const how = await dialog(`rs ${x.index}`, [h('p', { class: 'soft' }, `${x.name}`), h('div', { class: 'row' }, field('Delay of every answer (0 ends it)', delay))],
-    [{ text: 'Cancel', value: '' }, { text: 'Reset connections', value: 'reset-connections' }, { text: 'Expire its session', value: 'expire', class: 'danger' }, { text: 'Slow', value: 'slow', class: 'primary' }], { focus: delay });
+    [{ text: 'Cancel', value: '' }, { text: 'Reset connections', value: 'reset-connections' }, { text: 'Expire its session', value: 'expire', class: 'danger' }, { text: 'Kill, losing what is not synced', value: 'lose', class: 'danger' }, { text: 'Slow', value: 'slow', class: 'primary' }], { focus: delay });
   if (!how) return;
   const body = { server: String(x.index) };
+  if (how === 'lose') {
+    if (await confirm(`Kill rs ${x.index} and lose writes?`, 'Acknowledged writes that HBase would lose are lost: ASYNC_WAL ones that were not synced, SKIP_WAL ones that were not flushed.', 'Kill it')) {
+      await act(`Kill rs ${x.index}, losing writes`, '/kill', { ...body, loseUnsynced: true });
+    }
+    return;
+  }
   if (how === 'slow') body.delay = /^[0-9.]+$/.test(delay.value) ? Number(delay.value) : delay.value;
   await act(`${{ slow: 'Slow', expire: 'Expire the session of', 'reset-connections': 'Reset the connections of' }[how]} rs ${x.index}`, `/${how}`, body);
 }

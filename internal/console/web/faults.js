@@ -5,7 +5,9 @@ import { button, clock, field, h, number, replace, select } from './dom.js';
 let ui;
 
 const actions = [['fail', 'answer an exception instead'], ['fail-after', 'do it, then answer an exception'], ['delay', 'delay the call'], ['delay-reply', 'delay the answer'], ['hold', 'hold it until released'],
-  ['drop-request', 'swallow the request'], ['drop-reply', 'do it, swallow the answer'], ['close', 'close the connection'], ['close-after', 'do it, close the connection'], ['truncate', 'half an answer, then the end']];
+  ['drop-request', 'swallow the request'], ['drop-reply', 'do it, swallow the answer'], ['close', 'close the connection'], ['close-after', 'do it, close the connection'], ['truncate', 'half an answer, then the end'],
+  ['throttle', 'the answer trickles'], ['corrupt-cells', 'the answer\'s cells are damaged'], ['oversize', 'an answer too large to be one'],
+  ['meta-hole', 'hbase:meta lacks the region'], ['meta-no-server', 'hbase:meta names no server'], ['meta-stale', 'hbase:meta names another server'], ['meta-overlap', 'in hbase:meta the region ends elsewhere']];
 const classes = ['NotServingRegionException', 'RegionMovedException', 'RegionTooBusyException', 'CallQueueTooBigException', 'RegionServerStoppedException', 'RpcThrottlingException', 'MultiActionResultTooLarge', 'UnknownScannerException', 'java.io.IOException'];
 const modes = ['healthy', 'frozen', 'refuse', 'black hole', 'hangup', 'silent', 'leaderless', 'electing', 'read-only'];
 
@@ -72,7 +74,7 @@ function drawRules(rules) {
     h('tbody', {}, rules.map((r) => h('tr', {}, h('td', {}, `${r.id} `, r.name && h('b', {}, r.name)),
       h('td', { class: 'mono' }, ['server', 'service', 'method', 'table', 'region', 'startRow', 'stopRow', 'user'].filter((k) => r[k]).map((k) => `${k}=${r[k]}`).join(' ') || 'all'),
       h('td', {}, [r.skip && `after ${r.skip}`, r.every > 1 && `every ${r.every}`, r.times ? `${r.times} in all` : '', r.probability > 0 && r.probability < 1 && `${100 * r.probability} %`].filter(Boolean).join(', ') || 'always'),
-      h('td', {}, r.action, r.delay && r.delay !== '0s' ? ` ${r.delay}` : '', r.exception && h('span', { class: 'mono' }, ` ${r.exception.class}`)), h('td', { class: 'n' }, number(r.hits), r.resting && h('span', { class: 'soft' }, ' resting')),
+      h('td', {}, r.action, r.delay && r.delay !== '0s' ? ` ${r.delay}` : '', r.exception && h('span', { class: 'mono' }, ` ${r.exception.class}`), [r.bytesPerSecond && `${number(r.bytesPerSecond)} bytes a second`, r.size && `${number(r.size)} bytes`, r.location, r.end].filter(Boolean).map((x) => h('span', { class: 'mono' }, ` ${x}`))), h('td', { class: 'n' }, number(r.hits), r.resting && h('span', { class: 'soft' }, ' resting')),
       h('td', {}, h('div', { class: 'row' }, r.action === 'hold' && button('Release', () => act(`Release rule ${r.id}`, `/rule/${r.id}/release`).then(look), { class: 'small', 'aria-label': `Release rule ${r.id}` }),
         button('Remove', () => act(`Remove rule ${r.id}`, `/rule/${r.id}`, undefined, 'DELETE').then(look), { class: 'small', 'aria-label': `Remove rule ${r.id}` }))))))) : h('p', { class: 'note' }, 'No rules: every call goes its way.')));
 }
@@ -83,14 +85,17 @@ function ruleForm() {
     action: select(actions.map(([v, t]) => [v, `${v}: ${t}`]), 'fail', { 'data-first': '' }), delay: text('200ms'), class: text('NotServingRegionException', { list: 'classes' }), message: text('in plain words'),
     doNotRetry: h('input', { type: 'checkbox' }), overloaded: h('input', { type: 'checkbox' }), wait: text('for RpcThrottlingException'), host: text('for RegionMovedException'), port: count('16020'), startCode: count(''), seqNum: count(''),
     server: select([['', 'any'], ...(m?.servers ?? []).map((x) => [x.address, `rs ${x.index}`])], ''), service: text('ClientService'), method: text('Mutate,Multi', { list: 'methods' }), table: text('t'), region: text('encoded name'), startRow: text('a'), stopRow: text('m'), user: text('root'),
+    bytesPerSecond: count('1000'), size: count('67108864'), location: select([['', 'the one before'], ...(m?.servers ?? []).map((x) => [x.name, `rs ${x.index}`])], ''), end: text('m'),
     name: text('for you'), skip: count('0'), every: count('1'), times: count('0: no end'), probability: text('0.1', { inputmode: 'decimal' }), seed: count('1'),
   };
   const exception = h('fieldset', {}, h('legend', {}, 'The exception'), h('div', { class: 'form' }, field('Class', f.class), field('Message', f.message), h('label', { class: 'check' }, f.doNotRetry, 'not to be retried'), h('label', { class: 'check' }, f.overloaded, 'server overloaded'), field('Wait', f.wait),
     field('Moved to host', f.host), field('port', f.port), field('start code', f.startCode), field('seqnum', f.seqNum)));
-  const delay = field('Delay', f.delay);
+  // What belongs to some actions only.
+  const extra = { delay: field('Delay', f.delay), bytesPerSecond: field('Bytes a second', f.bytesPerSecond), size: field('Size in bytes', f.size), location: field('Server that it names', f.location), end: field('Key where it ends', f.end) };
+  const needs = { delay: 'delay', 'delay-reply': 'delay', throttle: 'bytesPerSecond', oversize: 'size', 'meta-stale': 'location', 'meta-overlap': 'end' };
   const fit = () => {
     exception.hidden = !f.action.value.startsWith('fail');
-    delay.hidden = !f.action.value.startsWith('delay');
+    for (const [k, e] of Object.entries(extra)) e.hidden = needs[f.action.value] !== k;
   };
   f.action.addEventListener('change', fit);
   fit();
@@ -99,7 +104,12 @@ function ruleForm() {
     const rule = { action: f.action.value };
     for (const k of ['server', 'service', 'method', 'table', 'region', 'startRow', 'stopRow', 'user', 'name']) if (f[k].value) rule[k] = f[k].value;
     for (const k of ['skip', 'every', 'times', 'seed', 'probability']) if (f[k].value) rule[k] = Number(f[k].value);
-    if (!delay.hidden) rule.delay = duration(f.delay.value || '200ms');
+    switch (needs[rule.action]) {
+      case 'delay': rule.delay = duration(f.delay.value || '200ms'); break;
+      case 'bytesPerSecond': case 'size': rule[needs[rule.action]] = Number(f[needs[rule.action]].value || f[needs[rule.action]].placeholder); break;
+      case 'location': case 'end': if (f[needs[rule.action]].value) rule[needs[rule.action]] = f[needs[rule.action]].value; break;
+      default:
+    }
     if (!exception.hidden) {
       rule.exception = { class: f.class.value || 'NotServingRegionException' };
       for (const k of ['message', 'host']) if (f[k].value) rule.exception[k] = f[k].value;
@@ -113,7 +123,7 @@ function ruleForm() {
   return h('details', { open: true }, h('summary', {}, 'Add a rule'), h('form', { class: 'stack', onsubmit: add },
     h('div', { class: 'two' },
       h('fieldset', {}, h('legend', {}, 'Which calls; what is empty matches everything'), h('div', { class: 'form' }, field('Server', f.server), field('Service', f.service), field('Method, several with commas', f.method), field('Table', f.table), field('Region', f.region), field('From row', f.startRow), field('To row, not included', f.stopRow), field('User', f.user))),
-      h('div', { class: 'stack' }, h('fieldset', {}, h('legend', {}, 'What happens'), h('div', { class: 'form' }, h('div', { class: 'all' }, field('Action', f.action)), delay)), exception)),
+      h('div', { class: 'stack' }, h('fieldset', {}, h('legend', {}, 'What happens'), h('div', { class: 'form' }, h('div', { class: 'all' }, field('Action', f.action)), Object.values(extra))), exception)),
     h('fieldset', {}, h('legend', {}, 'How often'), h('div', { class: 'form' }, field('Let so many pass first', f.skip), field('Then every n-th', f.every), field('So many in all', f.times), field('By chance, 0 to 1', f.probability), field('Seed of the chance', f.seed), field('Name', f.name))),
     h('datalist', { id: 'classes' }, classes.map((c) => h('option', { value: c }))), h('datalist', { id: 'methods' }, ['Get', 'Mutate', 'Multi', 'Scan', 'ExecService', 'OpenRegion', 'CreateTable', 'MoveRegion'].map((c) => h('option', { value: c }))),
     h('p', {}, h('button', { type: 'submit', class: 'primary' }, 'Add the rule'))));
@@ -137,7 +147,7 @@ function zookeeper() {
     return act(`Make ZooKeeper ${mode.value}`, '/zk/fault', fault);
   };
   return h('form', { class: 'panel stack', onsubmit: set }, ui.zk, h('div', { class: 'form' }, field('Mode', mode), field('Latency', latency), field('Hang after so many requests', hang), field('Cut answers to so many bytes', cut), h('label', { class: 'check' }, stall, 'pings are not answered'), h('label', { class: 'check' }, half, 'half a handshake')),
-    h('p', { class: 'row' }, h('button', { type: 'submit' }, 'Break it'), button('Mend it', () => act('Mend ZooKeeper', '/zk/fault', {}), { class: 'primary' }), button('Drop connections', () => act('Drop ZooKeeper connections', '/zk/drop'))));
+    h('p', { class: 'row' }, h('button', { type: 'submit' }, 'Break it'), button('Mend it', () => act('Mend ZooKeeper', '/zk/fault', {}), { class: 'primary' }), button('Drop connections', () => act('Drop ZooKeeper connections', '/zk/drop')), button('Restore HBase\'s znodes', () => act('Restore znodes', '/zk/restore'))));
 }
 
 function drawSessions(list) {
