@@ -9,7 +9,7 @@ FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test unit race fuzz-short fuzz test-browser interop interop-long lint bench bench-peers generate clean
+.PHONY: help build demo test unit race fuzz-short fuzz test-browser crash interop interop-long lint bench bench-peers generate clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
@@ -36,6 +36,9 @@ fuzz: ## every fuzz target for five minutes
 test-browser: ## the console in a headless Chromium (an installed one, or what CHROMIUM names); pictures into SHOTS
 	$(GO) test -tags browser -run Browser -count 1 ./internal/console -args $(if $(SHOTS),-shots $(abspath $(SHOTS)))
 
+crash: ## kill -9 of the whole process a hundred times under load, each time in the middle of something else (5 min)
+	$(GO) test -tags long -run Kill9 -v -timeout 40m ./cmd/holdfast
+
 interop: build ## real HBase, its shell and Java client, real ZooKeeper (JDK 17, Maven, Python 3, Node)
 	interop/run
 
@@ -45,7 +48,7 @@ interop-long: build ## what takes minutes more: all recorded cases and HFiles on
 lint: ## gofmt, vet, staticcheck and the rules of this house
 	@test -z "$$(gofmt -l cmd doctor examples hbase hbasetest internal interop minihbase zk)" || { gofmt -l cmd doctor examples hbase hbasetest internal interop minihbase zk; exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags interop,long ./interop/...
+	$(GO) vet -tags interop,long ./interop/... ./cmd/...
 	$(GO) vet -tags browser ./internal/console
 	$(GO) tool staticcheck ./...
 	$(GO) run ./internal/tools/lint

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,16 +13,22 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/hbase"
 	"github.com/holdfast-hbase/holdfast/hbase/admin"
+	"github.com/holdfast-hbase/holdfast/internal/embed/cluster"
 	"github.com/holdfast-hbase/holdfast/interop/upproc"
 )
 
 // crashState is what was acknowledged over all rounds: it must be there
 // whenever the cluster comes up again.
 type crashState struct {
+	dir    string // of the cluster
 	mu     sync.Mutex
 	rows   map[string]string // key to value
-	tables []string
+	order  []string          // keys of rows, as they were acknowledged
+	tables map[string]int    // those made, with how many of order they must hold
+	gone   map[string]bool   // those dropped
 	splits int
+	bulk   map[string]bool // loads begun, which are there as a whole or not at all
+	churn  churn
 
 	// Per counter: acknowledged, and begun.
 	acked, begun [4]atomic.Int64
@@ -29,17 +36,18 @@ type crashState struct {
 
 const crashTable = "crash"
 
-// TestKill9 kills the whole process in the middle of acknowledged writes, time
-// and again: nothing acknowledged may be missing, and of the rest every row is
-// there as a whole or not at all.
+// TestKill9 kills the whole process in the middle of acknowledged writes and of
+// one of crashOps, time and again: nothing acknowledged may be missing, of the
+// rest every row is there as a whole or not at all, and fsck finds nothing.
+// With the tag long it does so a hundred times: `make crash`.
 func TestKill9(t *testing.T) {
-	rounds := 20
+	rounds := crashRounds
 	if testing.Short() {
 		rounds = 5
 	}
 	bin := upproc.Build(t)
 	dir := t.TempDir()
-	s := &crashState{rows: map[string]string{}}
+	s := &crashState{dir: dir, rows: map[string]string{}, tables: map[string]int{}, gone: map[string]bool{}, bulk: map[string]bool{}, churn: newChurn()}
 	began := time.Now()
 	var startup time.Duration
 	for round := range rounds {
@@ -64,8 +72,8 @@ func TestKill9(t *testing.T) {
 	for i := range s.acked {
 		incs += s.acked[i].Load()
 	}
-	t.Logf("%d kills in %v: %d rows, %d increments, %d tables and %d splits acknowledged, all there; slowest start %v", rounds, time.Since(began).Round(time.Millisecond),
-		len(s.rows), incs, len(s.tables), s.splits, startup.Round(time.Millisecond))
+	t.Logf("%d kills in %v: %d rows, %d increments, %d rows put and deleted, %d tables made, %d dropped, %d loads and %d splits acknowledged, all there; slowest start %v",
+		rounds, time.Since(began).Round(time.Millisecond), len(s.rows), incs, s.churn.done, len(s.tables)+len(s.gone), len(s.gone), len(s.bulk), s.splits, startup.Round(time.Millisecond))
 }
 
 // round verifies what earlier ones have left, writes, and kills.
@@ -116,10 +124,14 @@ func (s *crashState) round(t *testing.T, p *upproc.Process, round int) {
 			return err
 		})
 	}
-	wg.Go(func() {
-		if err := s.admin(ctx, client.Admin(), round); err != nil && !killed.Load() {
-			t.Errorf("round %d: %v", round, err)
+	work(func(n int) error { return s.churn.step(ctx, tab, n) })
+	op := crashOps[round%len(crashOps)]
+	load := t.TempDir()
+	work(func(n int) error {
+		if err := op.do(s, ctx, client, load, fmt.Sprintf("%03d-%d", round, n)); err != nil {
+			return fmt.Errorf("%s: %w", op.name, err)
 		}
+		return nil
 	})
 	pause := time.NewTimer(100*time.Millisecond + rand.N(300*time.Millisecond))
 	defer pause.Stop()
@@ -128,6 +140,21 @@ func (s *crashState) round(t *testing.T, p *upproc.Process, round int) {
 	p.Kill()
 	cancel()
 	wg.Wait()
+	r, err := cluster.Fsck(t.Context(), s.dir, nil)
+	if err != nil {
+		t.Fatalf("after %d kills: %v", round+1, err)
+	}
+	for _, f := range r.Findings {
+		t.Errorf("killed in the middle of %s: fsck: %+v", op.name, f)
+	}
+}
+
+// acknowledged takes rows up. Called with mu held.
+func (s *crashState) acknowledged(keys ...string) {
+	for _, key := range keys {
+		s.rows[key] = "value of " + key
+	}
+	s.order = append(s.order, keys...)
 }
 
 // put writes a row of two families, all or nothing.
@@ -137,7 +164,7 @@ func (s *crashState) put(ctx context.Context, tab *hbase.Table, key string) erro
 		return err
 	}
 	s.mu.Lock()
-	s.rows[key] = value
+	s.acknowledged(key)
 	s.mu.Unlock()
 	return nil
 }
@@ -156,32 +183,10 @@ func (s *crashState) batch(ctx context.Context, tab *hbase.Table, key string) er
 	defer s.mu.Unlock()
 	for i := range out {
 		if out[i].Err == nil {
-			s.rows[keys[i]] = "value of " + keys[i]
+			s.acknowledged(keys[i])
 		}
 	}
 	return out.Err()
-}
-
-// admin changes the cluster's shape under the writes: in even rounds a table is
-// made, in odd ones a region split.
-func (s *crashState) admin(ctx context.Context, adm *admin.Admin, round int) error {
-	if round%2 == 0 {
-		name := fmt.Sprintf("made%03d", round)
-		if err := adm.CreateTable(ctx, admin.NewTable(name, admin.NewFamily("f"))); err != nil {
-			return fmt.Errorf("create %s: %w", name, err)
-		}
-		s.mu.Lock()
-		s.tables = append(s.tables, name)
-		s.mu.Unlock()
-		return nil
-	}
-	if err := adm.SplitTable(ctx, crashTable, fmt.Appendf(nil, "3/%03d", round)); err != nil {
-		return fmt.Errorf("split: %w", err)
-	}
-	s.mu.Lock()
-	s.splits++
-	s.mu.Unlock()
-	return nil
 }
 
 func (s *crashState) verify(t *testing.T, client *hbase.Client, round int) {
@@ -193,6 +198,8 @@ func (s *crashState) verify(t *testing.T, client *hbase.Client, round int) {
 		t.Fatal(err)
 	}
 	found := make(map[string]bool, len(s.rows))
+	churned := map[string]string{}
+	loaded := map[string]int{}
 	counters := 0
 	for row, err := range tab.Scan(ctx, hbase.NewScan()).Rows() {
 		if err != nil {
@@ -209,6 +216,13 @@ func (s *crashState) verify(t *testing.T, client *hbase.Client, round int) {
 				t.Errorf("after %d kills: %s is %d, %d acknowledged, %d begun", round, key, n, lo, hi)
 			}
 			continue
+		}
+		if strings.HasPrefix(key, churnPrefix) {
+			churned[key] = string(row.Value("f", "a"))
+			continue
+		}
+		if i := strings.LastIndexByte(key, '/'); strings.HasPrefix(key, bulkPrefix) {
+			loaded[key[:i]]++
 		}
 		want := "value of " + key
 		if len(row.Cells) != 2 || string(row.Value("f", "a")) != want || string(row.Value("g", "b")) != want {
@@ -230,10 +244,16 @@ func (s *crashState) verify(t *testing.T, client *hbase.Client, round int) {
 	if missing > 0 {
 		t.Errorf("after %d kills: %d of %d acknowledged rows are missing", round, missing, len(s.rows))
 	}
-	for _, name := range s.tables {
-		if ok, err := client.Admin().TableExists(ctx, name); err != nil || !ok {
-			t.Errorf("after %d kills: table %s was made and is there: %v, %v", round, name, ok, err)
+	for _, wrong := range s.churn.check(churned) {
+		t.Errorf("after %d kills: %s", round, wrong)
+	}
+	for load, n := range loaded {
+		if n != bulkRows {
+			t.Errorf("after %d kills: %d rows of load %s, which has %d", round, n, load, bulkRows)
 		}
+	}
+	if err := s.verifyTables(ctx, client); err != nil {
+		t.Errorf("after %d kills: %v", round, err)
 	}
 	regions, err := client.Admin().Regions(ctx, crashTable)
 	if err != nil {

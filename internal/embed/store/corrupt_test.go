@@ -23,8 +23,13 @@ func filled(t *testing.T) string {
 		t.Fatal(err)
 	}
 	tab := testTable(t, s)
+	var flushed []*RowMutation
 	for i := range 200 {
-		mutate(t, tab, fmt.Sprintf("flushed%03d", i), put(at("f:a", 1, strings.Repeat("v", 200))))
+		flushed = append(flushed, &RowMutation{Row: fmt.Appendf(nil, "flushed%03d", i), Ops: []Op{put(at("f:a", 1, strings.Repeat("v", 200)))}})
+	}
+	_, errs := tab.MutateBatch(t.Context(), flushed)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
