@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
@@ -41,6 +42,33 @@ func FuzzStream(f *testing.F) {
 	cut := append([]byte(nil), call[:len(call)-3]...)
 	big := append(append([]byte(nil), header...), 0x7f, 0xff, 0xff, 0xff, 1, 2, 3)
 	empty := append(append([]byte(nil), header...), 0, 0, 0, 0, 0, 0, 0, 0)
+	var packed [][]byte
+	for _, kind := range []wire.Compression{wire.Gzip, wire.Snappy, wire.LZ4, wire.Zstd, wire.Deflate} {
+		zip, err := wire.NewCompressor(kind, 0)
+		if err != nil {
+			f.Fatal(err)
+		}
+		block, err := wire.KeyValueCodec.AppendCells(nil, []cells.Cell{{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("q"), Type: cells.Put, Value: []byte("value")}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		if block, err = zip.Compress(nil, block); err != nil {
+			f.Fatal(err)
+		}
+		b, err := wire.AppendConnectionHeader(wire.AppendPreamble(nil, wire.AuthSimple), &pb.ConnectionHeader{ServiceName: new("ClientService"),
+			CellBlockCodecClass: new(wire.KeyValueCodec.ClassName()), CellBlockCompressorClass: new(kind.ClassName()), UserInfo: &pb.UserInformation{EffectiveUser: new("u")}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		if b, err = wire.AppendRequest(b, &wire.Request{CallID: 1, Method: "Get", Param: get("a"), Timeout: 100, Priority: 7, Cells: block,
+			Attributes: []*pb.NameBytesPair{{Name: new("n"), Value: []byte("v")}}, Trace: &pb.RPCTInfo{Headers: map[string]string{"k": "v"}}}); err != nil {
+			f.Fatal(err)
+		}
+		packed = append(packed, b)
+	}
+	for _, seed := range packed {
+		f.Add(seed)
+	}
 	for _, seed := range [][]byte{call, cut, big, empty, header, []byte("Regist"), []byte("Securi"), []byte("SecuriHBas\x00\x50"), append([]byte("HBas\x00\x51\x00\x00\x00\x02ab"), header[6:]...), []byte("GET /")} {
 		f.Add(seed)
 	}

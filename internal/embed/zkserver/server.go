@@ -149,6 +149,9 @@ func (s *Server) Close() error {
 	return nil
 }
 
+// Queued is how many bytes of replies and events wait to be written, over all connections.
+func (s *Server) Queued() int64 { return s.outgoing.Load() }
+
 func (s *Server) connList() []*conn {
 	out := make([]*conn, 0, len(s.conns))
 	for c := range s.conns {

@@ -559,6 +559,43 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
+// everyRequest is a request of each kind, with a body as it should be.
+func everyRequest() [][]byte {
+	open := jute.OpenACL()
+	create := func(op jute.OpCode, flags int32) func(*jute.Writer) {
+		return func(w *jute.Writer) {
+			(&jute.CreateRequest{Path: "/a", Data: []byte("d"), ACL: open, Flags: flags, TTLMs: 9}).Encode(w, op)
+		}
+	}
+	path := func(w *jute.Writer) { w.String("/a") }
+	watches := func(op jute.OpCode) func(*jute.Writer) {
+		return func(w *jute.Writer) {
+			(&jute.SetWatches{RelativeZxid: 1, Data: []string{"/a"}, Exist: []string{"/b"}, Child: []string{"/"}, Persistent: []string{"/p"}, Recursive: []string{"/r"}}).Encode(w, op)
+		}
+	}
+	multi := func(ops ...jute.Op) func(*jute.Writer) { return func(w *jute.Writer) { jute.EncodeMulti(w, ops) } }
+	none := func(*jute.Writer) {}
+	var out [][]byte
+	for op, body := range map[jute.OpCode]func(*jute.Writer){
+		jute.OpCreate: create(jute.OpCreate, 3), jute.OpCreate2: create(jute.OpCreate2, 1), jute.OpCreateContainer: create(jute.OpCreateContainer, 4), jute.OpCreateTTL: create(jute.OpCreateTTL, 5),
+		jute.OpDelete: (&jute.PathVersion{Path: "/a", Version: -1}).Encode, jute.OpCheck: (&jute.PathVersion{Path: "/a"}).Encode,
+		jute.OpExists: (&jute.PathWatch{Path: "/a", Watch: true}).Encode, jute.OpGetData: (&jute.PathWatch{Path: "/"}).Encode,
+		jute.OpGetChildren: (&jute.PathWatch{Path: "/", Watch: true}).Encode, jute.OpGetChildren2: (&jute.PathWatch{Path: "/"}).Encode,
+		jute.OpSetData: (&jute.SetDataRequest{Path: "/a", Data: []byte("e"), Version: -1}).Encode, jute.OpSetACL: (&jute.SetACLRequest{Path: "/a", ACL: open}).Encode,
+		jute.OpGetACL: path, jute.OpSync: path, jute.OpGetEphemerals: path, jute.OpGetAllChildrenNumber: path,
+		jute.OpMulti:      multi(jute.Op{Code: jute.OpCreate, Path: "/a", ACL: open}, jute.Op{Code: jute.OpSetData, Path: "/a"}, jute.Op{Code: jute.OpCheck, Path: "/a"}, jute.Op{Code: jute.OpDelete, Path: "/a"}),
+		jute.OpMultiRead:  multi(jute.Op{Code: jute.OpGetData, Path: "/"}, jute.Op{Code: jute.OpGetChildren, Path: "/a"}),
+		jute.OpSetWatches: watches(jute.OpSetWatches), jute.OpSetWatches2: watches(jute.OpSetWatches2),
+		jute.OpAddWatch: (&jute.PathMode{Path: "/a", Mode: 1}).Encode, jute.OpCheckWatches: (&jute.PathMode{Path: "/a", Mode: 3}).Encode, jute.OpRemoveWatches: (&jute.PathMode{Path: "/a", Mode: 2}).Encode,
+		jute.OpAuth:     (&jute.AuthPacket{Scheme: "digest", Auth: []byte("u:p")}).Encode,
+		jute.OpReconfig: func(w *jute.Writer) { w.String("server.1=h:1:2"); w.String(""); w.String(""); w.Long(-1) },
+		jute.OpSASL:     func(w *jute.Writer) { w.Buffer([]byte("token")) }, jute.OpWhoAmI: none, jute.OpPing: none, jute.OpCloseSession: none,
+	} {
+		out = append(out, request(1, op, body))
+	}
+	return out
+}
+
 // FuzzServer throws bytes at a session and at a handshake: the server answers or hangs up, and serves the next client.
 func FuzzServer(f *testing.F) {
 	unhex := func(s string) []byte {
@@ -569,6 +606,9 @@ func FuzzServer(f *testing.F) {
 	f.Add(unhex("0000003c 00000012 0000000e  0000000d 00 ffffffff 00000003 2f7631 00000063  00000002 00 ffffffff 00000006 2f76312f732d ffffffff  ffffffff 01 ffffffff"))
 	f.Add(unhex("00000037 00000001 00000001 00000003 2f7631 00000005 68656c6c6f 00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65 00000003"))
 	f.Add([]byte("mntr"))
+	for _, seed := range everyRequest() {
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		bubble(t, 1, zkserver.Config{}, func(t *testing.T, n *memnet.Network, s *zkserver.Server) {
 			r := dialMem(t, n, s.Addr())

@@ -264,11 +264,11 @@ func (s siege) watch(ctx context.Context, v *victim, pic *atomic.Pointer[picture
 // listener allows a silent client takes some seconds to run out.
 func (v *victim) settle(goroutines int) (*picture, error) {
 	for deadline := time.Now().Add(time.Minute); ; {
-		p, err := v.ask(cmdRenew)
-		if err != nil {
+		if _, err := v.ask(cmdRenew); err != nil {
 			return nil, err
 		}
-		if p, err = v.ask(cmdLook); err != nil {
+		p, err := v.ask(cmdLook)
+		if err != nil {
 			return nil, err
 		}
 		if p.Goroutines <= goroutines+goroutines/4+8 {
