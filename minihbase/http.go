@@ -175,6 +175,9 @@ func (s *controlServer) routes() *http.ServeMux {
 	mux, m := http.NewServeMux(), s.m
 	handle(mux, "GET /status", func(*http.Request, none) (any, error) { return s.status(), nil })
 	handle(mux, "GET /regions", func(r *http.Request, _ none) (any, error) {
+		if err := onlyQuery(r, "table", "limit"); err != nil {
+			return nil, err
+		}
 		limit := 0
 		if text := r.FormValue("limit"); text != "" {
 			var err error

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -172,6 +173,9 @@ func (s *controlServer) ruleRoutes(mux *http.ServeMux) {
 		if err != nil {
 			return nil, err
 		}
+		if err := onlyQuery(r, "hits", "timeout"); err != nil {
+			return nil, err
+		}
 		hits, ctx := uint64(1), r.Context()
 		if v := r.FormValue("hits"); v != "" {
 			if hits, err = strconv.ParseUint(v, 10, 64); err != nil {
@@ -224,6 +228,17 @@ func eventFilter(r *http.Request) (f EventFilter, err error) {
 	return f, nil
 }
 
+// onlyQuery refuses parameters of the address that the request does not have: a
+// misspelt one would be a silent nothing.
+func onlyQuery(r *http.Request, names ...string) error {
+	for name := range r.URL.Query() {
+		if !slices.Contains(names, name) {
+			return badRequest(fmt.Errorf("%s has no parameter %q: it has %s", r.URL.Path, name, strings.Join(names, ", ")))
+		}
+	}
+	return nil
+}
+
 func number(r *http.Request, name string) (uint64, error) {
 	s := r.FormValue(name)
 	if s == "" {
@@ -240,9 +255,10 @@ func (s *controlServer) eventRoutes(mux *http.ServeMux) {
 	log := s.m.Events()
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
 		f, err := eventFilter(r)
+		err0 := onlyQuery(r, "kind", "server", "service", "method", "table", "region", "user", "outcome", "failed", "rule", "since", "limit", "follow")
 		since, err2 := number(r, "since")
 		limit, err3 := number(r, "limit")
-		if err := errors.Join(err, err2, err3); err != nil {
+		if err := errors.Join(err0, err, err2, err3); err != nil {
 			refuse(w, badRequest(err))
 			return
 		}
