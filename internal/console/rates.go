@@ -22,7 +22,7 @@ const (
 	tickEvery  = 500 * time.Millisecond
 	// visitAtOnce is how many events are looked at while calls wait for the
 	// log: some 20 us.
-	visitAtOnce = 512
+	visitAtOnce = 256
 	// others takes what is beyond the bounds.
 	others = "(others)"
 )
@@ -219,10 +219,10 @@ func newSeries(name string) *series {
 }
 
 func (s *sampler) took(e *eventlog.Event) {
-	i := s.second % window
-	s.total.recent[i].add(e.Latency)
-	of(s.servers, e.Server, maxServers).recent[i].add(e.Latency)
-	of(s.methods, e.Method, maxMethods).recent[i].add(e.Latency)
+	i, b := s.second%window, bucket(e.Latency)
+	s.total.recent[i][b]++
+	of(s.servers, e.Server, maxServers).recent[i][b]++
+	of(s.methods, e.Method, maxMethods).recent[i][b]++
 }
 
 func (s *sampler) count(server, method string, n uint64, failed bool) {
@@ -247,9 +247,10 @@ type histogram [26 * perOctave]uint32
 
 const perOctave = 4
 
-func (h *histogram) add(d time.Duration) {
+// bucket is where a latency is counted.
+func bucket(d time.Duration) int {
 	us := max(float64(d)/float64(time.Microsecond), 1)
-	h[min(int(math.Log2(us)*perOctave), len(h)-1)]++
+	return min(int(math.Log2(us)*perOctave), len(histogram{})-1)
 }
 
 // quantile gives a latency in ms that the share q of the calls did not exceed;
