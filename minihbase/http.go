@@ -40,11 +40,11 @@ func startControl(m *Cluster, port int) (*controlServer, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &controlServer{m: m, url: "http://" + l.Addr().String(), console: console.New(m.c), cancel: cancel}
 	s.srv = &http.Server{
-		Handler: guard(known(s.routes())), ReadHeaderTimeout: 10 * time.Second,
+		Handler: limited(guard(known(s.routes()))), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		// Requests that wait (for a rule, for events) end with the server.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	s.wg.Go(func() { _ = s.srv.Serve(l) })
+	s.wg.Go(func() { _ = s.srv.Serve(&fewConns{Listener: l}) })
 	return s, nil
 }
 
@@ -68,7 +68,6 @@ func guard(h http.Handler) http.Handler {
 			refuse(w, &control.Error{Code: http.StatusForbidden, Message: "the control port answers programs on this machine and its own page, not other web pages"})
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		h.ServeHTTP(w, r)
 	})
 }
