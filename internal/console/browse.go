@@ -121,14 +121,15 @@ func (k *Console) getRegions(r *http.Request) (any, error) {
 	out := Regions{Regions: []MapRegion{}}
 	for at := key(r, "from"); len(out.Regions) < int(limit); {
 		x := s.Holding(name, at)
-		if x == nil {
+		if x == nil { // a hole
+			out.Next, out.More = nil, false
 			return out, nil
 		}
 		out.Regions = append(out.Regions, mapRegion(x, 0, serverOf))
-		if at = x.Info.End; len(at) == 0 {
+		at = x.Info.End
+		if out.Next, out.More = at, len(at) > 0; !out.More {
 			return out, nil
 		}
-		out.Next, out.More = at, true
 	}
 	return out, nil
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -272,6 +274,32 @@ func TestBrowserFlows(t *testing.T) {
 	if s := b.complaints(); len(s) > 0 {
 		t.Errorf("the page complains: %q", s)
 	}
+}
+
+// The page outlives its cluster, and finds the next one at the same address.
+func TestBrowserReconnects(t *testing.T) {
+	first, err := minihbase.Start(t.Context(), minihbase.Options{Servers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	b := startBrowser(t)
+	p := b.open(first.Control(), look{width: 1280, height: 900})
+	p.shows("1 of 1 server up")
+	u, err := url.Parse(first.Control())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.shows("no connection to the cluster")
+	up(t, minihbase.Options{Servers: 2, ControlPort: port})
+	p.shows("2 of 2 servers up", "rs 1")
 }
 
 func manyKeys(n int) [][]byte {

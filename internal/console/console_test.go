@@ -291,8 +291,47 @@ func TestMapOfMillion(t *testing.T) {
 	if len(r.Regions) != 3 || string(r.Regions[0].Start) != "00077777" || !r.More || string(r.Next) != "00077780" || r.Regions[2].Server < 0 {
 		t.Errorf("%+v", r)
 	}
+	if r = get[console.Regions](t, c, "/console/regions", "table", "small"); len(r.Regions) != 30 || r.More || len(r.Next) != 0 {
+		t.Errorf("%d regions, more %t from %q", len(r.Regions), r.More, r.Next)
+	}
 	if r = get[console.Regions](t, c, "/console/regions", "table", "huge", "from", fmt.Sprintf("%08d", regions-1)); len(r.Regions) != 1 || r.More {
 		t.Errorf("%d at the end, more %t", len(r.Regions), r.More)
+	}
+}
+
+// The page itself may act, and no other: the port's guard is before the console.
+func TestOrigins(t *testing.T) {
+	c := up(t, minihbase.Options{Servers: 1})
+	for _, x := range []struct {
+		headers []string
+		want    int
+	}{
+		{nil, 200},
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{[]string{"Sec-Fetch-Site", "same-site"}, 403},
+		{[]string{"Origin", "http://evil.example"}, 403},
+		{[]string{"Origin", c.Control()}, 200},
+	} {
+		if resp, body := ask(t, c, "/console/rows?table=hbase:namespace", x.headers...); resp.StatusCode != x.want {
+			t.Errorf("%v: %s %s", x.headers, resp.Status, body)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.Control()+"/balance", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+		for i := 0; i < len(x.headers); i += 2 {
+			req.Header.Set(x.headers[i], x.headers[i+1])
+		}
+		req.Close = true
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != x.want {
+			t.Errorf("POST with %v: %s", x.headers, resp.Status)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 // Small charts of one value a second, as SVG.
 import { clock, h, s } from './dom.js';
 
-const W = 520;
 const H = 170;
 const LEFT = 44;
 const BOTTOM = 20;
@@ -20,15 +19,16 @@ export class Chart {
   constructor(title, lines, format) {
     Object.assign(this, { lines, format });
     this.says = h('span', {});
-    this.svg = s('svg', { class: 'chart', viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': title });
+    this.svg = s('svg', { class: 'chart', role: 'img', 'aria-label': title });
     this.root = h('figure', {}, h('figcaption', {}, title, this.says), this.svg);
     this.title = title;
     this.svg.addEventListener('pointermove', (e) => {
       const box = this.svg.getBoundingClientRect();
-      this.at = Math.round(((e.clientX - box.left) / box.width * W - LEFT) / (W - LEFT) * (this.n - 1));
+      this.at = Math.round((e.clientX - box.left - LEFT) / (box.width - LEFT) * (this.n - 1));
       this.paint();
     });
     this.svg.addEventListener('pointerleave', () => { this.at = undefined; this.paint(); });
+    new ResizeObserver(() => this.paint()).observe(this.svg);
   }
 
   /** draw shows values (a list for each line, oldest first; -1 is a gap); end is the last one's second. */
@@ -43,6 +43,9 @@ export class Chart {
   paint() {
     if (!this.values) return;
     const { values, n, end } = this;
+    // One unit is one pixel, so that text keeps its size on a small screen.
+    const W = Math.max(this.svg.clientWidth, 200);
+    this.svg.setAttribute('viewBox', `0 0 ${W} ${H}`);
     const top = ceiling(Math.max(...values.flat(), 0));
     const x = (i) => LEFT + (W - LEFT) * (n > 1 ? i / (n - 1) : 1);
     const y = (v) => H - BOTTOM - (H - BOTTOM - TOP) * v / top;
@@ -51,7 +54,7 @@ export class Chart {
       parts.push(s('line', { class: 'grid', x1: LEFT, x2: W, y1: y(top * f), y2: y(top * f) }),
         s('text', { x: LEFT - 6, y: y(top * f) + 4, 'text-anchor': 'end' }, this.format(top * f)));
     }
-    const step = n > 150 ? 60 : n > 70 ? 30 : 15;
+    const step = n > 150 || W < 300 && n > 100 ? 60 : n > 70 ? 30 : 15;
     for (let ago = 0; ago < n; ago += step) parts.push(s('text', { x: Math.min(x(n - 1 - ago), W - 12), y: H - 4, 'text-anchor': 'middle' }, ago === 0 ? 'now' : ago % 60 ? `−${ago} s` : `−${ago / 60} min`));
     for (const m of this.marks ?? []) {
       const i = n - 1 - (end - m.second);

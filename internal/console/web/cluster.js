@@ -64,6 +64,8 @@ function choose(id, focusSide) {
   ui.chosen = id;
   ui.rooms.select(id);
   side();
+  // On a small screen what is chosen is told below the map.
+  if (id && matchMedia('(max-width: 900px)').matches) ui.side.scrollIntoView({ block: 'nearest', behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth' });
   if (focusSide) ui.side.querySelector('button, select')?.focus();
 }
 

@@ -21,7 +21,7 @@ export function changed(what) {
 
 function table(lines, what, name) {
   const r = world.rates;
-  return h('table', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, what), ['calls', 'a second', 'failed a second', 'p50', 'p99'].map((t) => h('th', { scope: 'col', class: 'n' }, t)), h('th', { scope: 'col', class: 'hide-small' }, 'five minutes'))),
+  return h('table', { class: 'flat' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, what), ['calls', 'a second', 'failed a second', 'p50', 'p99'].map((t) => h('th', { scope: 'col', class: 'n' }, t)), h('th', { scope: 'col', class: 'hide-small' }, 'five minutes'))),
     h('tbody', {}, lines.filter((l) => l.calls > 0).map((l) => h('tr', {}, h('td', {}, name(l.name)), h('td', { class: 'n' }, number(l.calls)), h('td', { class: 'n' }, short(l.perSecond)),
       h('td', { class: `n ${l.failedPerSecond ? 'badtext' : ''}` }, l.failedPerSecond ? short(l.failedPerSecond) : '0'), h('td', { class: 'n' }, ms(l.p50)), h('td', { class: 'n' }, ms(l.p99)), h('td', { class: 'hide-small' }, spark(l.rate, 'rate'))))),
     h('caption', { class: 'visually-hidden' }, `${what}: summaries of the last ${r.window} seconds`));
@@ -40,6 +40,6 @@ function draw() {
   ui.note.textContent = !r.enabled ? 'The event log is off, so nothing is counted. The events view switches it on.'
     : `Figures are of the last ${r.window} seconds; the dashed lines are what happened to the cluster. Calls are counted one by one; ${r.sampled ? 'latencies are those of a sample, since there are more calls than the log remembers.' : 'latencies are those of every call, within 10 %.'}`;
   const none = h('p', { class: 'empty' }, 'No calls yet.');
-  replace(ui.servers, r.servers.length ? table(r.servers, 'server', (n) => [serverName(n), ' ', h('span', { class: 'soft mono' }, n)]) : none);
+  replace(ui.servers, r.servers.length ? table(r.servers, 'server', (n) => [serverName(n), ' ', h('span', { class: 'soft mono hide-small' }, n)]) : none);
   replace(ui.methods, r.methods.length ? table(r.methods, 'method', (n) => h('span', { class: 'mono' }, n)) : none.cloneNode(true));
 }
