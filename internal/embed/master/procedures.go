@@ -37,12 +37,18 @@ type Procedures struct {
 	byID   map[uint64]*procedure
 	nonces map[[2]uint64]*procedure
 	purged time.Time
+	// crowded is from how many on the next submission looks for results to drop,
+	// whenever the last one did.
+	crowded int
+	// unfinished counts the running ones by class.
+	unfinished map[string]int
 }
 
 // NewProcedures makes an empty memory. nextID gives numbers never given
 // before, also in earlier processes.
 func NewProcedures(nextID func() (uint64, error), now func() time.Time) *Procedures {
-	return &Procedures{nextID: nextID, now: now, byID: map[uint64]*procedure{}, nonces: map[[2]uint64]*procedure{}}
+	return &Procedures{nextID: nextID, now: now, byID: map[uint64]*procedure{}, nonces: map[[2]uint64]*procedure{},
+		crowded: maxResults, unfinished: map[string]int{}}
 }
 
 // procedure is one run. Fields below mu are guarded by Procedures.mu.
@@ -80,6 +86,7 @@ func (ps *Procedures) begin(class string, group, nonce uint64) (p *procedure, ol
 	now := ps.now()
 	p = &procedure{id: id, class: class, nonce: key, submitted: now, updated: now, prepared: make(chan struct{}), done: make(chan struct{})}
 	ps.byID[id] = p
+	ps.unfinished[class]++
 	if nonce != 0 {
 		ps.nonces[key] = p
 	}
@@ -102,6 +109,9 @@ func (ps *Procedures) finish(p *procedure, err error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	p.finished, p.err, p.updated = true, err, ps.now()
+	if ps.unfinished[p.class]--; ps.unfinished[p.class] == 0 {
+		delete(ps.unfinished, p.class)
+	}
 	p.expires = p.updated.Add(keepResult)
 	close(p.done)
 }
@@ -109,10 +119,13 @@ func (ps *Procedures) finish(p *procedure, err error) {
 // purge drops results that are too old or too many. Called with the lock held.
 func (ps *Procedures) purge() {
 	now := ps.now()
-	if len(ps.byID) <= maxResults && now.Sub(ps.purged).Abs() < time.Second {
+	if len(ps.byID) <= ps.crowded && now.Sub(ps.purged).Abs() < time.Second {
 		return
 	}
 	ps.purged = now
+	// Those that run are kept however many they are; looking through them each
+	// time would hold up all who submit more.
+	defer func() { ps.crowded = max(maxResults, len(ps.byID)+maxResults/10) }()
 	drop := func(p *procedure) {
 		delete(ps.byID, p.id)
 		if ps.nonces[p.nonce] == p {

@@ -61,12 +61,7 @@ func noSnapshot(name string) error {
 func (ps *Procedures) running(class string) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	for _, p := range ps.byID {
-		if p.class == class && !p.finished {
-			return true
-		}
-	}
-	return false
+	return ps.unfinished[class] > 0
 }
 
 func (m *Master) snapshot(ctx context.Context, q *pb.SnapshotRequest) (uint64, error) {
