@@ -171,6 +171,8 @@ func (a *attacker) slow(ctx context.Context, address string, all []byte) {
 	defer nc.Close()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer stop()
 	for i := range all {
 		if _, err := nc.Write(all[i : i+1]); err != nil {
 			return
@@ -189,6 +191,8 @@ func (a *attacker) deaf(ctx context.Context, t talk) {
 		return
 	}
 	defer nc.Close()
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer stop()
 	if tc, ok := nc.(*net.TCPConn); ok {
 		_ = tc.SetReadBuffer(4 << 10)
 	}
