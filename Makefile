@@ -9,7 +9,7 @@ FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test unit race fuzz-short fuzz test-browser crash interop interop-long lint bench bench-peers generate clean
+.PHONY: help build demo test unit race fuzz-short fuzz fuzz-listeners test-browser crash interop interop-long lint bench bench-peers generate clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
@@ -27,11 +27,15 @@ unit:
 race:
 	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
 
-fuzz-short: ## the fuzz targets of what reads foreign bytes, FUZZTIME each (the store's need a long build: make fuzz)
+fuzz-short: ## fuzz targets of what reads foreign bytes and a siege of each listener, FUZZTIME each (the rest needs long builds: make fuzz)
 	$(GO) run ./internal/tools/fuzzall -time $(FUZZTIME) -run '$(FUZZ)'
+	$(GO) run ./internal/tools/fuzzall -listeners all -time $(FUZZTIME) -crowd 500
 
 fuzz: ## every fuzz target for five minutes
 	$(GO) run ./internal/tools/fuzzall -time 5m
+
+fuzz-listeners: ## siege of the RPC, ZooKeeper and control listeners of a running cluster, ten minutes each
+	$(GO) run ./internal/tools/fuzzall -listeners all -time 10m
 
 test-browser: ## the console in a headless Chromium (an installed one, or what CHROMIUM names); pictures into SHOTS
 	$(GO) test -tags browser -run Browser -count 1 ./internal/console -args $(if $(SHOTS),-shots $(abspath $(SHOTS)))

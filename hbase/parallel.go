@@ -89,7 +89,6 @@ type ParallelScanner struct {
 	// Of the caller alone:
 	unit *scanUnit // being drained (ordered)
 	cur  unitRows
-	next int
 	left int // of Scan.Limit: rows that may still begin
 	open int // units whose last row handed out may go on
 	err  error
@@ -108,7 +107,7 @@ type scanUnit struct {
 // unitRows is an answer's worth of a unit, its end, or its failure.
 type unitRows struct {
 	unit *scanUnit
-	rows []*Result
+	rows scanRows
 	err  error // io.EOF at the unit's end
 }
 
@@ -183,7 +182,10 @@ func (p *ParallelScanner) Rows() iter.Seq2[*Result, error] {
 // what has not been handed out.
 func (p *ParallelScanner) Next() (*Result, error) {
 	for {
-		for p.next >= len(p.cur.rows) {
+		for !p.cur.rows.more() {
+			if p.err == nil && p.cur.rows.err != nil {
+				p.finish(p.cur.rows.err)
+			}
 			if p.err != nil {
 				return nil, p.err
 			}
@@ -196,13 +198,11 @@ func (p *ParallelScanner) Next() (*Result, error) {
 				p.finish(err)
 			}
 		}
-		r := p.cur.rows[p.next]
-		p.cur.rows[p.next] = nil
-		p.next++
+		r := p.cur.rows.take()
 		if p.advance(r) {
 			return r, nil
 		}
-		p.cur.rows = p.cur.rows[:p.next]
+		p.cur.rows = scanRows{}
 	}
 }
 
@@ -273,7 +273,7 @@ func (p *ParallelScanner) take() error {
 		case got.err != nil:
 			return got.err
 		default:
-			p.cur, p.next = got, 0
+			p.cur = got
 			return nil
 		}
 	}
@@ -404,7 +404,7 @@ func (p *ParallelScanner) dispatch() {
 		if err != nil {
 			// As a unit of its own, the failure comes in its turn.
 			u = &scanUnit{out: make(chan unitRows, 1)}
-			p.send(unitRows{u, nil, p.t.wrap("scan", err)})
+			p.send(unitRows{u, scanRows{}, p.t.wrap("scan", err)})
 		}
 		if u == nil {
 			return
@@ -426,8 +426,8 @@ func (p *ParallelScanner) read(u *scanUnit) {
 	sc := newScanner(p.ctx, p.t, &s)
 	var err error
 	for err == nil {
-		var rows []*Result
-		if rows, err = sc.fetch(); len(rows) > 0 && !p.send(unitRows{u, rows, nil}) {
+		var rows scanRows
+		if rows, err = sc.fetch(); rows.more() && !p.send(unitRows{u, rows, nil}) {
 			break
 		}
 	}
@@ -443,7 +443,7 @@ func (p *ParallelScanner) read(u *scanUnit) {
 		<-p.slots
 	}
 	if err != nil {
-		p.send(unitRows{u, nil, err})
+		p.send(unitRows{u, scanRows{}, err})
 	}
 }
 

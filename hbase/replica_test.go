@@ -122,7 +122,7 @@ func TestTimelineScanStaysWithItsReplica(t *testing.T) {
 	tr := &rpcScan{t: tab, scan: &Scan{Consistency: Timeline}}
 	c.answer = &pb.ScanResponse{ScannerId: new(uint64(5)), CellsPerResult: []uint32{1}, MoreResults: new(true)}
 	reg, reply, err := tr.open(t.Context(), scanOpening{inclusive: true})
-	if err != nil || len(reply.parts) != 1 || !reply.parts[0].stale {
+	if err != nil || len(reply.plain.counts) != 1 || !reply.plain.stale {
 		t.Fatalf("%+v, %v", reply, err)
 	}
 	if !c.call.Timeline || c.call.ReplicaAfter != time.Second || c.call.Abandoned == nil {

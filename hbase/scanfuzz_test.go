@@ -2,6 +2,9 @@ package hbase
 
 import (
 	"bytes"
+	"fmt"
+	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -46,9 +49,12 @@ func FuzzScanAnswer(f *testing.F) {
 		if mode&8 > 0 {
 			s.Batch, s.Limit = 2, 3
 		}
-		st := newScanState(s, 1<<16)
-		if err := st.opened(st.opening(), []byte("a"), []byte("e"), 1); err != nil {
-			t.Fatal(err)
+		// st is shown answers as they come, parted all of them as parts.
+		st, parted := newScanState(s, 1<<16), newScanState(s, 1<<16)
+		for _, st := range []*scanState{st, parted} {
+			if err := st.opened(st.opening(), []byte("a"), []byte("e"), 1); err != nil {
+				t.Fatal(err)
+			}
 		}
 		var last []byte
 		begun := false
@@ -57,7 +63,27 @@ func FuzzScanAnswer(f *testing.F) {
 			if err != nil {
 				return
 			}
-			out, err := st.accept(&reply.scanAnswer, nil)
+			parts := reply.scanAnswer
+			if len(parts.plain.counts) > 0 {
+				if parts.parts, err = parts.plain.parts(); err != nil {
+					t.Fatalf("a block that was looked through: %v", err)
+				}
+			}
+			want, wantErr := parted.accept(&parts, nil)
+			rows, err := st.answer(&reply.scanAnswer)
+			var out []*Result
+			for n := rows.len(); rows.more(); n-- {
+				if n != rows.len() {
+					t.Fatalf("%d rows left, want %d", rows.len(), n)
+				}
+				out = append(out, rows.take())
+			}
+			if len(out)+len(want) > 0 && !reflect.DeepEqual(out, want) || fmt.Sprint(err) != fmt.Sprint(wantErr) || rows.err != nil {
+				t.Fatalf("%v, %v, %v, as parts %v, %v", out, err, rows.err, want, wantErr)
+			}
+			if o, p := st.opening(), parted.opening(); st.done != parted.done || st.open != parted.open || !st.done && !reflect.DeepEqual(o, p) {
+				t.Fatalf("stands at %+v, with parts at %+v", o, p)
+			}
 			for _, r := range out {
 				if r.Cursor {
 					continue
@@ -79,4 +105,75 @@ func FuzzScanAnswer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPlainRowsAreMadeAsTaken: ten thousand rows of an answer are the rows that
+// were sent, and as long as nobody takes them they need no memory of their own.
+func TestPlainRowsAreMadeAsTaken(t *testing.T) {
+	const n = 10_000
+	var block []byte
+	var counts []uint32
+	for i := range n {
+		k := i % 3 // cells
+		counts = append(counts, uint32(k))
+		for q := range k {
+			var err error
+			block, err = wire.KeyValueCodec.AppendCell(block, &cells.Cell{
+				Row: fmt.Appendf(nil, "r%05d", i), Family: []byte("f"), Qualifier: fmt.Append(nil, q), Timestamp: int64(i), Type: cells.Put, Value: fmt.Append(nil, i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	reply, err := replyOf(&pb.ScanResponse{CellsPerResult: counts, Stale: new(true)}, block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		s    *Scan
+		rows int
+		last string
+	}{
+		{"all", &Scan{}, n - (n+2)/3, "r09998"},
+		{"limit", &Scan{Limit: 1001}, 1001, "r01501"},
+		{"stop", &Scan{Stop: []byte("r00100"), IncludeStop: true}, 67, "r00100"},
+	} {
+		st := newScanState(c.s, 1<<20)
+		if err := st.opened(st.opening(), nil, nil, 1); err != nil {
+			t.Fatal(err)
+		}
+		var rows scanRows
+		if allocs := testing.AllocsPerRun(1, func() {
+			*st = *newScanState(c.s, 1<<20)
+			if rows, err = st.answer(&reply.scanAnswer); err != nil {
+				t.Fatal(err)
+			}
+		}); allocs > 5 {
+			t.Errorf("%s: %v allocations before a row is taken", c.name, allocs)
+		}
+		if rows.len() != c.rows {
+			t.Errorf("%s: %d rows, want %d", c.name, rows.len(), c.rows)
+		}
+		seen, last := 0, ""
+		for rows.more() {
+			r := rows.take()
+			i, err := strconv.Atoi(string(r.Row[1:]))
+			if err != nil || len(r.Cells) != i%3 || !r.Stale || r.Partial || string(r.Row) <= last {
+				t.Fatalf("%s: %v after %s, %v", c.name, r, last, err)
+			}
+			for q, cell := range r.Cells {
+				if string(cell.Row) != string(r.Row) || string(cell.Qualifier) != fmt.Sprint(q) || string(cell.Value) != fmt.Sprint(i) {
+					t.Fatalf("%s: row %d has %v", c.name, i, cell)
+				}
+			}
+			// What callers do with theirs is nobody else's business.
+			r.Cells = append(r.Cells, Cell{})
+			_ = append(r.Cells[0].Value, "xxxxxxxxxxxxxxxxxxxxx"...)
+			seen, last = seen+1, string(r.Row)
+		}
+		if seen != c.rows || last != c.last {
+			t.Errorf("%s: %d rows to %s, want %d to %s", c.name, seen, last, c.rows, c.last)
+		}
+	}
 }

@@ -47,8 +47,7 @@ type Scanner struct {
 	epoch uint64
 
 	// Of the caller alone:
-	queue    []*Result
-	next     int
+	queue    scanRows
 	long     bool         // an answer has been consumed
 	prefetch chan fetched // one answer on its way; nil if none
 
@@ -89,7 +88,7 @@ type scanReply struct {
 }
 
 type fetched struct {
-	rows []*Result
+	rows scanRows
 	err  error
 }
 
@@ -169,15 +168,18 @@ func (sc *Scanner) Rows() iter.Seq2[*Result, error] {
 // Next gives the next result, or io.EOF behind the last one. After an error
 // every further call gives the same error.
 func (sc *Scanner) Next() (*Result, error) {
-	for sc.next >= len(sc.queue) {
+	for !sc.queue.more() {
+		if sc.queue.err != nil {
+			return nil, sc.queue.err
+		}
 		select {
 		case <-sc.closed:
 			return nil, ErrScannerClosed
 		default:
 		}
-		sc.queue, sc.next = nil, 0
+		sc.queue = scanRows{}
 		rows, err := sc.take()
-		if len(rows) == 0 {
+		if !rows.more() && rows.err == nil {
 			return nil, err
 		}
 		sc.queue = rows
@@ -186,14 +188,11 @@ func (sc *Scanner) Next() (*Result, error) {
 		}
 		sc.long = true
 	}
-	r := sc.queue[sc.next]
-	sc.queue[sc.next] = nil // let go of it before the caller does
-	sc.next++
-	return r, nil
+	return sc.queue.take(), nil
 }
 
 // take gets the next answer: the one already on its way, or a new one.
-func (sc *Scanner) take() ([]*Result, error) {
+func (sc *Scanner) take() (scanRows, error) {
 	if ch := sc.prefetch; ch != nil {
 		sc.prefetch = nil
 		// The prefetcher ends with sc.ctx, so this does not wait longer.
@@ -254,15 +253,15 @@ func (sc *Scanner) unlock() { <-sc.io }
 
 // fetch talks to the servers until there is something to hand out or the scan
 // is over. With rows the error is nil or what comes after them.
-func (sc *Scanner) fetch() ([]*Result, error) {
+func (sc *Scanner) fetch() (scanRows, error) {
 	select {
 	case sc.io <- struct{}{}:
 	case <-sc.ctx.Done():
-		return nil, sc.ended()
+		return scanRows{}, sc.ended()
 	}
 	defer sc.unlock()
 	if sc.err != nil {
-		return nil, sc.err
+		return scanRows{}, sc.err
 	}
 	sc.stopRenewer()
 	deadline := time.Now().Add(sc.step)
@@ -275,14 +274,15 @@ func (sc *Scanner) fetch() ([]*Result, error) {
 			sc.st.lost()
 			if err = sc.judge(ctx, err); err != nil {
 				cancel()
-				return nil, sc.fail(err)
+				return scanRows{}, sc.fail(err)
 			}
 			cancel()
 			continue
 		}
 		cancel()
 		before := sc.st.pos
-		rows, err := sc.st.accept(&reply.scanAnswer, nil)
+		rows, err := sc.st.answer(&reply.scanAnswer)
+		n := rows.len()
 		if !sc.st.open {
 			sc.leave(reply)
 		}
@@ -292,20 +292,20 @@ func (sc *Scanner) fetch() ([]*Result, error) {
 			sc.st.finish()
 			return rows, sc.fail(err)
 		}
-		if len(rows) > 0 || reply.heartbeat || len(reply.parts) > 0 || !sameBytes(before, sc.st.pos) {
+		if n > 0 || reply.heartbeat || len(reply.parts) > 0 || !sameBytes(before, sc.st.pos) {
 			// Progress, if only a sign of life: the step begins anew.
 			deadline, sc.fails = time.Now().Add(sc.step), 0
 		}
-		if len(rows) > 0 {
+		if n > 0 {
 			if sc.reg != nil {
 				sc.startRenewer(reply.ttl)
 			}
-			sc.rowsSeen(len(rows))
+			sc.rowsSeen(n)
 			return rows, nil
 		}
 	}
 	sc.release()
-	return nil, sc.fail(io.EOF)
+	return scanRows{}, sc.fail(io.EOF)
 }
 
 // round is one request: an opening if no scanner is open, else a next.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -214,7 +215,13 @@ func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
 		}
 		reply.parts = append(reply.parts, p)
 	}
-	if len(resp.CellsPerResult) > 0 {
+	plain := plainRows{block: block, counts: resp.CellsPerResult, stale: stale}
+	if len(plain.counts) > 0 && len(resp.Results) == 0 && len(resp.QueryMetrics) == 0 && !slices.Contains(resp.PartialFlagPerResult, true) {
+		if err := plain.check(); err != nil {
+			return nil, err
+		}
+		reply.plain = plain
+	} else if len(plain.counts) > 0 {
 		total, parts := 0, 0
 		for _, n := range resp.CellsPerResult {
 			total += int(n)

@@ -2,6 +2,7 @@ package hbase
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -79,9 +80,11 @@ type scanPart struct {
 	scanned uint64 // bytes of blocks, if the server says
 }
 
-// scanAnswer is the answer to an opening or a next call.
+// scanAnswer is the answer to an opening or a next call. It has parts or plain
+// rows, not both.
 type scanAnswer struct {
 	parts     []scanPart
+	plain     plainRows
 	heartbeat bool
 	cursor    []byte
 	hasCursor bool
@@ -177,7 +180,22 @@ func (st *scanState) lost() {
 	// after reopening include them.
 }
 
-// accept takes an answer and appends what can be handed out to out. Errors end
+// answer takes an answer and gives what can be handed out. Errors end the scan.
+func (st *scanState) answer(a *scanAnswer) (scanRows, error) {
+	plain, ok, err := st.acceptPlain(a)
+	if ok {
+		return rowsOf(plain), err
+	}
+	if len(a.plain.counts) > 0 {
+		if a.parts, err = a.plain.parts(); err != nil {
+			return scanRows{}, err
+		}
+	}
+	out, err := st.accept(a, nil)
+	return rowsMade(out), err
+}
+
+// accept takes the parts of an answer and appends what can be handed out to out. Errors end
 // the scan.
 func (st *scanState) accept(a *scanAnswer, out []*Result) ([]*Result, error) {
 	if n := len(a.parts); n > 0 {
@@ -206,7 +224,7 @@ func (st *scanState) accept(a *scanAnswer, out []*Result) ([]*Result, error) {
 		if st.row == nil {
 			row := p.cells[0].Row
 			if st.outside(row) {
-				return out, fmt.Errorf("the server sent row %q, which is out of order or outside the scan", cells.QuoteShort(row, 64))
+				return out, errOutside(row)
 			}
 			st.row, st.hasLast, st.equals, st.drop = row, false, 0, false
 		}
@@ -224,17 +242,61 @@ func (st *scanState) accept(a *scanAnswer, out []*Result) ([]*Result, error) {
 	if a.hasCursor && st.s.NeedCursor && len(out) == 0 {
 		out = append(out, &Result{Row: a.cursor, Cursor: true})
 	}
+	if !a.more || !a.moreInRegion {
+		out = st.complete(out)
+	}
+	st.turn(a)
+	return out, nil
+}
+
+// acceptPlain is accept for an answer of plain rows, if they can be handed out
+// as they are. It looks at each row's key only.
+func (st *scanState) acceptPlain(a *scanAnswer) (rows plainRows, ok bool, err error) {
+	if len(a.plain.counts) == 0 || st.row != nil || !st.joins() {
+		return rows, false, nil
+	}
+	rows = a.plain
+	before := st.pos
+	defer func() { st.keep(before) }()
+	r := codec.Reader(rows.block)
+	var first Cell
+	for i, n := range rows.counts {
+		if n == 0 {
+			continue
+		}
+		if st.done {
+			// As in accept.
+			rows.counts = rows.counts[:i]
+			return rows, true, nil
+		}
+		if err := cmp.Or(r.Next(&first), r.Skip(int(n)-1)); err != nil {
+			rows.counts = rows.counts[:i]
+			return rows, true, err
+		}
+		if st.outside(first.Row) {
+			rows.counts = rows.counts[:i]
+			return rows, true, errOutside(first.Row)
+		}
+		st.passed(first.Row)
+	}
+	if !st.done {
+		st.turn(a)
+	}
+	return rows, true, nil
+}
+
+// turn goes on to what comes after an answer.
+func (st *scanState) turn(a *scanAnswer) {
 	switch {
 	case !a.more:
-		out = st.complete(out)
 		st.finish()
-	case !a.moreInRegion:
-		out = st.complete(out)
-		if !st.done {
-			st.leaveRegion()
-		}
+	case !a.moreInRegion && !st.done:
+		st.leaveRegion()
 	}
-	return out, nil
+}
+
+func errOutside(row []byte) error {
+	return fmt.Errorf("the server sent row %q, which is out of order or outside the scan", cells.QuoteShort(row, 64))
 }
 
 // keep copies what is remembered of an answer: its bytes are the caller's now,
@@ -355,8 +417,15 @@ func (st *scanState) complete(out []*Result) []*Result {
 	if len(st.buf) > 0 {
 		out = append(out, st.result(st.buf, false))
 	}
-	st.pos, st.inclusive = st.row, false
+	row := st.row
 	st.row, st.buf, st.bufBytes, st.hasLast, st.equals, st.drop, st.stale, st.scanned = nil, nil, 0, false, 0, false, false, 0
+	st.passed(row)
+	return out
+}
+
+// passed notes that a row is complete.
+func (st *scanState) passed(row []byte) {
+	st.pos, st.inclusive = row, false
 	if st.s.Limit > 0 {
 		if st.rowsLeft--; st.rowsLeft <= 0 {
 			st.finish()
@@ -365,7 +434,6 @@ func (st *scanState) complete(out []*Result) []*Result {
 	if len(st.s.Stop) > 0 && bytes.Equal(st.pos, st.s.Stop) {
 		st.finish()
 	}
-	return out
 }
 
 // leaveRegion moves on to the next region, or ends the scan if there is none

@@ -223,6 +223,20 @@ func (r *CellReader) Take(n int, dst []cells.Cell) ([]cells.Cell, error) {
 	return dst, nil
 }
 
+// Check passes over n cells, looking at them as Take does.
+func (r *CellReader) Check(n int) error {
+	var c cells.Cell
+	for range n {
+		if len(r.rest) == 0 {
+			return malformed("cell block", "ends after %d cells, more expected", r.read)
+		}
+		if err := r.Next(&c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Skip passes over n cells, looking at their lengths only.
 func (r *CellReader) Skip(n int) error {
 	for range n {
