@@ -53,7 +53,20 @@ func inspect(r *store.Report, pairs iter.Seq2[[]byte, []byte]) map[uint32]store.
 		r.Snapshots++
 		own(p.DataID, "snapshot "+p.Description.GetName(), p.Schema)
 	}
-	for name := range s.Settings() {
+	for name, value := range s.Settings() {
+		if text, ok := strings.CutPrefix(name, master.DropFamiliesPrefix); ok {
+			id, err := strconv.ParseUint(text, 10, 32)
+			if err != nil {
+				r.Find(store.FindCatalog, name, name+": not a table id")
+			} else if o, ok := owners[uint32(id)]; ok {
+				o.FamiliesLeaving = map[string]bool{}
+				for f := range strings.SplitSeq(value, "\x00") {
+					o.FamiliesLeaving[f] = true
+				}
+				owners[uint32(id)] = o
+			}
+			continue
+		}
 		text, ok := strings.CutPrefix(name, master.DropPrefix)
 		if !ok {
 			continue

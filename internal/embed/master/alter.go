@@ -54,6 +54,10 @@ func (m *Master) setSchema(ctx context.Context, t *catalog.Table, schema *pb.Tab
 	if err != nil {
 		return err
 	}
+	// What an alter that failed has not dropped must not come back with this one.
+	if err := m.dropFamilies(ctx, t); err != nil {
+		return err
+	}
 	changed := *t
 	changed.Schema = schema
 	before, _ := t.Attribute(catalog.GroupAttribute)
@@ -61,24 +65,24 @@ func (m *Master) setSchema(ctx context.Context, t *catalog.Table, schema *pb.Tab
 		// The descriptor's word replaces where the table was moved to before.
 		changed.Group = after
 	}
-	m.cfg.Tables.SetSchema(&changed, stored)
-	if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error { tx.PutTable(&changed); return nil }); err != nil {
-		return err
-	}
 	var dropped [][]byte
 	for _, f := range t.Schema.GetColumnFamilies() {
 		if catalog.FamilyOf(schema, f.GetName()) == nil {
 			dropped = append(dropped, f.GetName())
 		}
 	}
-	if len(dropped) > 0 {
-		h, err := m.cfg.Tables.Handle(&changed)
-		if err != nil {
-			return err
+	m.cfg.Tables.SetSchema(&changed, stored)
+	if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+		tx.PutTable(&changed)
+		if len(dropped) > 0 && !t.Virtual() {
+			tx.SetSetting(dropFamiliesSetting(t.ID), string(bytes.Join(dropped, []byte{0})))
 		}
-		if err := h.DropFamilies(ctx, dropped); err != nil {
-			return err
-		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err := m.dropFamilies(ctx, &changed); err != nil {
+		return err
 	}
 	m.event(eventlog.Event{Method: "alter", Table: t.Name.String()})
 	if !reopen || t.State != pb.TableState_ENABLED {

@@ -226,6 +226,68 @@ func (m *Master) dropData(ids ...uint32) error {
 	})
 }
 
+// DropFamiliesPrefix names the settings that mark families of a table to be
+// dropped, separated by zero bytes: written with the descriptor that is without
+// them, so that a crash leaves no cells that a family of the same name would
+// show later.
+const DropFamiliesPrefix = "dropfamilies."
+
+func dropFamiliesSetting(id uint32) string {
+	return DropFamiliesPrefix + strconv.FormatUint(uint64(id), 10)
+}
+
+// dropFamilies removes the data of families that a table no longer has.
+func (m *Master) dropFamilies(ctx context.Context, t *catalog.Table) error {
+	names := m.state().Setting(dropFamiliesSetting(t.ID))
+	if names == "" {
+		return nil
+	}
+	h, err := m.cfg.Tables.Handle(t)
+	if err != nil {
+		return err
+	}
+	var families [][]byte
+	for name := range strings.SplitSeq(names, "\x00") {
+		if catalog.FamilyOf(t.Schema, []byte(name)) == nil {
+			families = append(families, []byte(name))
+		}
+	}
+	if err := h.DropFamilies(ctx, families); err != nil {
+		return err
+	}
+	return m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+		tx.SetSetting(dropFamiliesSetting(t.ID), "")
+		return nil
+	})
+}
+
+// dropLeftFamilies does what dropFamilies has not done in an earlier process.
+func (m *Master) dropLeftFamilies() error {
+	s, marked := m.state(), map[string]bool{}
+	for name := range s.Settings() {
+		if strings.HasPrefix(name, DropFamiliesPrefix) {
+			marked[name] = true
+		}
+	}
+	if len(marked) == 0 {
+		return nil
+	}
+	for t := range s.Tables() {
+		if name := dropFamiliesSetting(t.ID); marked[name] {
+			if err := m.dropFamilies(m.ctx, t); err != nil {
+				return err
+			}
+			delete(marked, name)
+		}
+	}
+	return m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+		for name := range marked { // of tables that are gone
+			tx.SetSetting(name, "")
+		}
+		return nil
+	})
+}
+
 // dropLeftovers removes data whose removal an earlier process did not finish.
 func (m *Master) dropLeftovers() error {
 	s, used := m.state(), map[uint64]bool{}
@@ -234,6 +296,9 @@ func (m *Master) dropLeftovers() error {
 	}
 	for p := range s.Snapshots() {
 		used[uint64(p.DataID)] = true
+	}
+	if err := m.dropLeftFamilies(); err != nil {
+		return err
 	}
 	var ids []uint32
 	for name := range s.Settings() {

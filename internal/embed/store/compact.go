@@ -218,14 +218,16 @@ func (g *compaction) clean(row []byte) (err error) {
 	return b.Commit(pebble.NoSync)
 }
 
-// DropFamilies removes every cell of the families given, durably. Writers must
-// not write to them any more.
+// DropFamilies removes every cell of the families given, durably. The table's
+// schema must be without them already: writes that were validated before that
+// are waited for, or are validated again.
 func (t *Table) DropFamilies(ctx context.Context, families [][]byte) (err error) {
 	s := t.s
 	if err := s.enter(); err != nil {
 		return err
 	}
 	defer s.leave()
+	s.locks.passed()
 	src := t.rawSource(nil, nil)
 	defer func() { err = errors.Join(err, src.suspend()) }()
 	b := s.db.NewBatch()

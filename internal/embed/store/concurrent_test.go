@@ -195,3 +195,53 @@ func TestMVCC(t *testing.T) {
 		t.Errorf("read point %d of %d", m.readPoint(), m.last)
 	}
 }
+
+// While a family is dropped, writers that were at it leave no cell of it behind.
+func TestDropFamilyBesideWrites(t *testing.T) {
+	s := testStore(t, Options{})
+	both, one := cells.NewSchema(fam("f", 1), fam("g", 1)), cells.NewSchema(fam("f", 1))
+	rounds := 60
+	if testing.Short() {
+		rounds = 10
+	}
+	for round := range rounds {
+		tab := s.Table(uint32(10+round), both)
+		var wg sync.WaitGroup
+		var begun atomic.Int64
+		ready := make(chan struct{})
+		for w := range 6 {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					m := &RowMutation{Row: fmt.Appendf(nil, "%d-%d", w, n), Ops: []Op{put(at("f:q", 1, "v"), at("g:q", 1, "v"))}}
+					var err error
+					switch w % 3 {
+					case 0:
+						_, err = tab.MutateRow(context.Background(), m)
+					case 1:
+						_, errs := tab.MutateBatch(context.Background(), []*RowMutation{m, m})
+						err = errs[0]
+					case 2:
+						_, err = tab.MutateRows(context.Background(), []*RowMutation{m}, nil)
+					}
+					if err != nil {
+						refused(t, "a write to a dropped family", err, cells.ClassNoSuchColumnFamily, true)
+						return
+					}
+					if begun.Add(1) == 50 {
+						close(ready)
+					}
+				}
+			})
+		}
+		<-ready
+		tab.SetSchema(one)
+		if err := tab.DropFamilies(context.Background(), [][]byte{[]byte("g")}); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		tab.SetSchema(both)
+		if left := scanAll(t, tab, whole(all("g")), 0); left != "" {
+			t.Fatalf("round %d: left of the family: %s", round, left)
+		}
+	}
+}

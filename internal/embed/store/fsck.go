@@ -91,6 +91,8 @@ type Owner struct {
 	Families map[string]bool
 	// Leaving says that the data is about to be dropped: it may be there or not.
 	Leaving bool
+	// FamiliesLeaving says so of families.
+	FamiliesLeaving map[string]bool
 }
 
 // CheckOptions say what to check.
@@ -372,7 +374,7 @@ func (c *check) cell(id uint32, cell *cells.Cell, value []byte) (leaving bool) {
 	case c.owners == nil:
 	case !known:
 		find(FindTable, "cells of table id %d, which no table or snapshot has", id)
-	case owner.Leaving:
+	case owner.Leaving, owner.FamiliesLeaving[string(cell.Family)] && !owner.Families[string(cell.Family)]:
 		return true
 	case len(cell.Family) > 0 && !owner.Families[string(cell.Family)]:
 		find(FindFamily, "%s: cells of family %s, which it does not have", name, cells.Quote(cell.Family))

@@ -31,7 +31,7 @@ func owned(r *Report, pairs iter.Seq2[[]byte, []byte]) map[uint32]Owner {
 		}
 	}
 	fg := map[string]bool{"f": true, "g": true}
-	return map[uint32]Owner{1: {Name: "table t", Families: fg}, 2: {Name: "table u", Families: map[string]bool{"f": true}}, 3: {Name: "table id 3", Leaving: true}}
+	return map[uint32]Owner{1: {Name: "table t", Families: fg}, 2: {Name: "table u", Families: map[string]bool{"f": true}, FamiliesLeaving: map[string]bool{"h": true}}, 3: {Name: "table id 3", Leaving: true}}
 }
 
 // full has everything a store can have, in memtable and files.

@@ -315,7 +315,6 @@ type lossModel struct {
 type journalCell struct {
 	cell   cells.Cell
 	write  uint64
-	ttl    int64
 	region int
 	skip   bool // until the region's next flush
 	async  bool // until the log's next sync

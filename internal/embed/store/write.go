@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -42,11 +43,7 @@ func (t *Table) MutateRow(ctx context.Context, m *RowMutation) (MutateResult, er
 	if err := ctx.Err(); err != nil {
 		return MutateResult{}, err
 	}
-	schema := t.Schema()
-	if err := t.validate(schema, m); err != nil {
-		return MutateResult{}, err
-	}
-	p, err := t.mutateOne(ctx, schema, m, true)
+	p, err := t.mutateValid(ctx, m)
 	if err != nil {
 		return MutateResult{}, err
 	}
@@ -54,6 +51,35 @@ func (t *Table) MutateRow(ctx context.Context, m *RowMutation) (MutateResult, er
 		return MutateResult{}, err
 	}
 	return p.result, nil
+}
+
+// mutateValid validates and applies one mutation under one schema.
+func (t *Table) mutateValid(ctx context.Context, m *RowMutation) (pending, error) {
+	for {
+		schema := t.Schema()
+		if err := t.validate(schema, m); err != nil {
+			return pending{}, err
+		}
+		p, err := t.mutateOne(ctx, schema, m, true)
+		if err != errSchemaChanged {
+			return p, err
+		}
+	}
+}
+
+// errSchemaChanged: the schema is another one since the mutation was validated.
+// Whoever meets it begins again.
+var errSchemaChanged = errors.New("the schema has changed")
+
+// lockRows locks the rows of a write that was validated under a schema, if that
+// is still the table's. From then until they are unlocked, DropFamilies waits.
+func (t *Table) lockRows(rows *rowSet, schema *cells.Schema) error {
+	t.s.locks.lock(rows)
+	if t.Schema() != schema {
+		t.s.locks.unlock(rows)
+		return errSchemaChanged
+	}
+	return nil
 }
 
 // MutateBatch applies mutations of rows that have nothing to do with one
@@ -98,6 +124,10 @@ func (t *Table) MutateBatch(ctx context.Context, ms []*RowMutation) (results []M
 				continue
 			}
 			p, err := t.mutatePlain(ctx, schema, ms, run)
+			if err == errSchemaChanged {
+				schema, i = t.Schema(), run[0]
+				continue
+			}
 			if err != nil {
 				for _, k := range run {
 					errs[k] = err
@@ -114,6 +144,10 @@ func (t *Table) MutateBatch(ctx context.Context, ms []*RowMutation) (results []M
 				// for one of ours: be done with them first.
 				settle()
 				p, err = t.mutateOne(ctx, schema, ms[i], true)
+			}
+			if err == errSchemaChanged {
+				schema = t.Schema()
+				continue
 			}
 			if err != nil {
 				errs[i] = err
@@ -134,43 +168,49 @@ func (t *Table) MutateRows(ctx context.Context, ms []*RowMutation, conditions []
 		return false, err
 	}
 	defer t.s.leave()
-	schema := t.Schema()
+	p, processed, err := t.mutateRows(ctx, t.Schema(), ms, conditions)
+	for err == errSchemaChanged {
+		p, processed, err = t.mutateRows(ctx, t.Schema(), ms, conditions)
+	}
+	if err != nil || !processed {
+		return false, err
+	}
+	return true, t.s.finish(&p)
+}
+
+func (t *Table) mutateRows(ctx context.Context, schema *cells.Schema, ms []*RowMutation, conditions []*Condition) (p pending, processed bool, err error) {
 	var rows rowSet
 	for _, m := range ms {
 		if err := t.validate(schema, m); err != nil {
-			return false, err
+			return pending{}, false, err
 		}
 		rows.add(t.s.stripe(t.id, m.Row))
 	}
 	for _, c := range conditions {
 		if err := c.validate(schema); err != nil {
-			return false, err
+			return pending{}, false, err
 		}
 		rows.add(t.s.stripe(t.id, c.Row))
 	}
-	t.s.locks.lock(&rows)
-	p, processed, err := func() (pending, bool, error) {
-		defer t.s.locks.unlock(&rows)
-		for _, c := range conditions {
-			holds, _, err := t.holds(schema, c.Row, c)
-			if err != nil || !holds {
-				return pending{}, false, err
-			}
-		}
-		w := t.newWriter(schema, t.s.clockPastMarkers(ctx, &rows))
-		for _, m := range ms {
-			w.mem = m.Memstore
-			if err := w.stamp(m, math.MinInt64); err != nil {
-				return pending{}, false, err
-			}
-		}
-		p, err := w.commit()
-		return p, true, err
-	}()
-	if err != nil || !processed {
-		return false, err
+	if err := t.lockRows(&rows, schema); err != nil {
+		return pending{}, false, err
 	}
-	return true, t.s.finish(&p)
+	defer t.s.locks.unlock(&rows)
+	for _, c := range conditions {
+		holds, _, err := t.holds(schema, c.Row, c)
+		if err != nil || !holds {
+			return pending{}, false, err
+		}
+	}
+	w := t.newWriter(schema, t.s.clockPastMarkers(ctx, &rows))
+	for _, m := range ms {
+		w.mem = m.Memstore
+		if err := w.stamp(m, math.MinInt64); err != nil {
+			return pending{}, false, err
+		}
+	}
+	p, err = w.commit()
+	return p, true, err
 }
 
 // pending is a write in the memtable that is not finished yet.
@@ -238,7 +278,9 @@ func (t *Table) mutatePlain(ctx context.Context, schema *cells.Schema, ms []*Row
 	for _, i := range run {
 		rows.add(t.s.stripe(t.id, ms[i].Row))
 	}
-	t.s.locks.lock(&rows)
+	if err := t.lockRows(&rows, schema); err != nil {
+		return pending{}, err
+	}
 	defer t.s.locks.unlock(&rows)
 	w := t.newWriter(schema, t.s.clockPastMarkers(ctx, &rows))
 	w.mem = ms[run[0]].Memstore
@@ -272,7 +314,9 @@ func (t *Table) mutateOne(ctx context.Context, schema *cells.Schema, m *RowMutat
 	}
 	var rows rowSet
 	rows.add(t.s.stripe(t.id, m.Row))
-	t.s.locks.lock(&rows)
+	if err := t.lockRows(&rows, schema); err != nil {
+		return pending{}, err
+	}
 	defer t.s.locks.unlock(&rows)
 	seen := int64(math.MinInt64)
 	if c := m.Condition; c != nil {
