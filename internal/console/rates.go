@@ -154,8 +154,15 @@ func (s *sampler) begin(now time.Time) {
 		s.since = next
 	}
 	s.advance(now.Unix())
+	// The sums are known from the beginning on.
+	for x := range s.all() {
+		x.calls = 0
+	}
 	for _, c := range s.log.Counters() {
 		s.before[c.CounterKey] = c.Calls
+		for _, x := range s.concerned(c.Server, c.Method) {
+			x.calls += c.Calls
+		}
 	}
 }
 
@@ -225,11 +232,17 @@ func (s *sampler) took(e *eventlog.Event) {
 	of(s.methods, e.Method, maxMethods).recent[i][b]++
 }
 
-func (s *sampler) count(server, method string, n uint64, failed bool) {
+// concerned gives the series that a call belongs to. The counter of what the
+// log has no room for names neither server nor method.
+func (s *sampler) concerned(server, method string) [3]*series {
 	if server == "" {
 		server, method = others, others
 	}
-	for _, x := range []*series{s.total, of(s.servers, server, maxServers), of(s.methods, method, maxMethods)} {
+	return [3]*series{s.total, of(s.servers, server, maxServers), of(s.methods, method, maxMethods)}
+}
+
+func (s *sampler) count(server, method string, n uint64, failed bool) {
+	for _, x := range s.concerned(server, method) {
 		p := &x.points[s.second%seconds]
 		x.calls += n
 		p.calls = add32(p.calls, n)
@@ -292,7 +305,7 @@ type Rates struct {
 // that there was no call.
 type Line struct {
 	Name  string `json:"name"`
-	Calls uint64 `json:"calls"` // as far back as the sampler knows
+	Calls uint64 `json:"calls"` // since the cluster began
 	// Of the last Window seconds.
 	PerSecond    float64 `json:"perSecond"`
 	FailedSecond float64 `json:"failedPerSecond"`

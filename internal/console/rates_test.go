@@ -83,6 +83,21 @@ func TestSamplerIsBounded(t *testing.T) {
 	}
 }
 
+// What the log has forgotten before the console was opened is in the sums.
+func TestSamplerBeganLate(t *testing.T) {
+	log := eventlog.New(eventlog.Options{Capacity: 16})
+	now := time.Unix(4_000_000, 0)
+	for range 1000 {
+		log.Record(call("s:1", "Get", time.Millisecond, "ok", now.Add(-time.Second)))
+	}
+	s := newSampler(log)
+	s.tick(now)
+	r := s.rates(now, 0)
+	if r.Total.Calls != 1000 || r.Servers[0].Calls != 1000 || r.Methods[0].Calls != 1000 || last(r.Total.Rate, 1)[0] != 16 {
+		t.Errorf("%d, %d, %d calls, %d in the last second", r.Total.Calls, r.Servers[0].Calls, r.Methods[0].Calls, last(r.Total.Rate, 1)[0])
+	}
+}
+
 func TestHistogram(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var h histogram
