@@ -166,7 +166,10 @@ func TestBrowserFlows(t *testing.T) {
 	p.until("document.activeElement.dataset.id === '" + r.Encoded + "'")
 
 	// Arrows go from region to region, Enter chooses.
-	p.press("Home", "ArrowRight", "ArrowLeft", "ArrowRight", "Enter")
+	p.press("Home", "ArrowRight", "ArrowLeft", "ArrowRight")
+	p.until("document.activeElement.matches('.cell:focus-visible') && getComputedStyle(document.activeElement).outlineStyle === 'solid'")
+	p.shot("flow-arrows")
+	p.press("Enter")
 	p.shows("open seqnum")
 
 	// Another one is dragged.
