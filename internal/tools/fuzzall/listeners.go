@@ -29,6 +29,8 @@ type siege struct {
 	workers int
 	crowd   int   // idle connections held meanwhile
 	maxRSS  int64 // bytes
+	// patience is how long a good client may wait.
+	patience time.Duration
 }
 
 // sieges are the listeners: how to talk to each, and what a good client asks.
@@ -204,7 +206,9 @@ func (s siege) one(ctx context.Context, name string, out io.Writer) (err error) 
 	took := time.Since(began)
 	if err != nil {
 		// What everybody is doing says most about why nobody answers.
-		_ = v.cmd.Process.Signal(syscall.SIGQUIT)
+		if v.cmd.Process.Signal(syscall.SIGQUIT) == nil {
+			pause(context.Background(), time.Second)
+		}
 		return err
 	}
 	after, err := v.settle(first.Goroutines)
@@ -243,9 +247,9 @@ func (s siege) watch(ctx context.Context, v *victim, pic *atomic.Pointer[picture
 		}
 		began := time.Now()
 		var last error
-		for time.Since(began) < 30*time.Second {
+		for time.Since(began) < s.patience {
 			// A fault that a request asked for, or a listener that is full for the moment, is tried again.
-			if last = alive(ctx, good(pic.Load()), 10*time.Second); last == nil || ctx.Err() != nil {
+			if last = alive(ctx, good(pic.Load()), s.patience/3); last == nil || ctx.Err() != nil {
 				break
 			}
 			pause(ctx, 50*time.Millisecond)

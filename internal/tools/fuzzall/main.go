@@ -6,8 +6,8 @@
 // after another: conversations of every kind of request, as they should be and
 // spoilt, torn, with lengths that lie, written byte by byte, never read, and
 // thousands of connections that say nothing. The cluster is a process of its own;
-// the siege fails if that dies, leaves a good client without an answer for 30
-// seconds, needs more memory than -max-rss, or keeps goroutines. The requests
+// the siege fails if that dies, leaves a good client without an answer for
+// longer than -patience, needs more memory than -max-rss, or keeps goroutines. The requests
 // follow from the seed; how they interleave does not.
 package main
 
@@ -33,6 +33,7 @@ func main() {
 	workers := flag.Int("workers", 32, "of the siege: conversations at one time")
 	crowd := flag.Int("crowd", 10_000, "of the siege: idle connections held meanwhile")
 	maxRSS := flag.Int64("max-rss", 2048, "of the siege: memory the cluster may use, in MiB")
+	patience := flag.Duration("patience", 30*time.Second, "of the siege: how long a good client may wait; longer on a machine that has other things to do")
 	victim := flag.Bool("serve", false, "be the cluster of a siege")
 	flag.Parse()
 	var err error
@@ -40,7 +41,7 @@ func main() {
 	case *victim:
 		err = serve(os.Stdin, os.Stdout)
 	case *listeners != "":
-		s := siege{each: *each, seed: *seed, workers: *workers, crowd: *crowd, maxRSS: *maxRSS << 20}
+		s := siege{each: *each, seed: *seed, workers: *workers, crowd: *crowd, maxRSS: *maxRSS << 20, patience: *patience}
 		if s.names, err = namesOf(*listeners); err == nil {
 			err = s.run(context.Background(), os.Stdout)
 		}
