@@ -95,9 +95,16 @@ func TestClientAndOversize(t *testing.T) {
 		}
 		waitRule(t, c, id, 1)
 	}
-	addRule(t, c, minihbase.Rule{Action: minihbase.Oversize, Match: minihbase.Match{Table: "t"}})
-	ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
-	defer cancel()
+	id := addRule(t, c, minihbase.Rule{Action: minihbase.Oversize, Match: minihbase.Match{Table: "t"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	met := make(chan error, 1)
+	go func() { met <- c.WaitRule(ctx, id, 3); cancel() }()
+	defer func() {
+		cancel()
+		if err := <-met; err != nil {
+			t.Errorf("the rule was not met: %v", err)
+		}
+	}()
 	if err := readRow(ctx, table, "a"); err == nil {
 		t.Error("an answer that never comes")
 	} else if !strings.Contains(err.Error(), "2147483647") {
@@ -170,7 +177,9 @@ func TestRuleFields(t *testing.T) {
 		}
 	}
 	server := c.Servers()[h.Index]
-	ann, bob := fresh(t, c, hbase.WithUser("ann")), fresh(t, c, hbase.WithUser("bob"))
+	// No repetitions and no pings, however slow the machine is: calls are counted.
+	patient := []hbase.Option{hbase.WithRPCTimeout(50 * time.Second), hbase.WithPingAfter(40 * time.Second)}
+	ann, bob := fresh(t, c, append(patient, hbase.WithUser("ann"))...), fresh(t, c, append(patient, hbase.WithUser("bob"))...)
 	other, err := bob.Client().Table("u")
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +267,7 @@ func TestRuleMeetsBatches(t *testing.T) {
 	if err := c.CreateTable(t.Context(), "t", []string{"f"}, []byte("g"), []byte("p")); err != nil {
 		t.Fatal(err)
 	}
-	table := fresh(t, c)
+	table := fresh(t, c, hbase.WithRPCTimeout(50*time.Second), hbase.WithPingAfter(40*time.Second))
 	for _, row := range []string{"a", "h", "z"} {
 		r, err := c.Locate("t", []byte(row))
 		if err != nil {
