@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/hbase"
 	"github.com/holdfast-hbase/holdfast/minihbase"
+	"github.com/holdfast-hbase/holdfast/minihbase/control"
 )
 
 // The console in a real browser: make test-browser. With -args -shots DIR, it
@@ -188,6 +189,30 @@ func TestBrowserFlows(t *testing.T) {
 	p.mouse("mouseReleased", at[0], at[1])
 	p.until(fmt.Sprintf("document.querySelector('[data-server=\"%d\"] [data-id=\"%s\"]')", to, dragged.Encoded))
 
+	// A move that takes its time is seen while it goes on.
+	k, err := control.New(c.Control())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	gap := control.Duration(3 * time.Second)
+	if err := k.Master(t.Context(), control.MasterRequest{TransitionGap: &gap}); err != nil {
+		t.Fatal(err)
+	}
+	moved := make(chan error, 1)
+	go func() { moved <- c.MoveRegion(t.Context(), dragged.Encoded, dragged.Index) }()
+	p.until("document.querySelector('.cell.moving')?.getAttribute('aria-label').includes('on its way to rs')")
+	p.until("Number(document.querySelectorAll('.card b')[2].textContent) === 1")
+	p.shot("flow-moving")
+	if err := <-moved; err != nil {
+		t.Error(err)
+	}
+	gap = 0
+	if err := k.Master(t.Context(), control.MasterRequest{TransitionGap: &gap}); err != nil {
+		t.Fatal(err)
+	}
+	p.until(fmt.Sprintf("document.querySelector('[data-server=\"%d\"] [data-id=\"%s\"].open')", dragged.Index, dragged.Encoded))
+
 	// Split and merge, by keys.
 	p.eval("document.querySelector('[data-id=\""+dragged.Encoded+"\"]').focus()", nil)
 	p.press("s")
@@ -273,6 +298,20 @@ func TestBrowserFlows(t *testing.T) {
 	p.click(named("Drop everything and reset"))
 	p.shows("Reset: done")
 	p.until("![...document.querySelectorAll('.legend button')].some((b) => b.textContent.includes('orders'))")
+
+	// Groups are rooms' rooms; a server that does not answer looks like one.
+	if err := c.AddGroup(t.Context(), "fast"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.MoveToGroup(t.Context(), "fast", c.RegionServers()[2:], nil); err != nil {
+		t.Fatal(err)
+	}
+	p.click(named("Pause rs 1"))
+	p.until("document.querySelector('[aria-label=\"Group fast\"] [data-server=\"2\"]')")
+	p.until("document.querySelector('[data-server=\"1\"]').classList.contains('paused')")
+	p.shot("flow-groups")
+	p.click(named("Resume rs 1"))
+	p.until("document.querySelector('[data-server=\"1\"]').classList.contains('running')")
 
 	if s := b.complaints(); len(s) > 0 {
 		t.Errorf("the page complains: %q", s)

@@ -101,8 +101,10 @@ type MapTable struct {
 
 // MapRegion is one region, or one of its secondary replicas.
 type MapRegion struct {
-	Table   int           `json:"t"` // index into Tables
-	Server  int           `json:"s"` // index, -1 for none
+	Table  int `json:"t"` // index into Tables
+	Server int `json:"s"` // index, -1 for none
+	// To is the server that a region on its way opens on, if that is another.
+	To      *int          `json:"to,omitempty"`
 	State   string        `json:"state"`
 	Encoded string        `json:"id"`
 	Start   control.Bytes `json:"start"`
@@ -291,6 +293,10 @@ func (p *Picture) drawRegions(s *catalog.State, i int, name meta.TableName, serv
 }
 
 func mapRegion(r *catalog.Region, table int, serverOf func(meta.ServerName) int) MapRegion {
-	return MapRegion{Table: table, Server: serverOf(r.Server), State: r.State.String(), Encoded: r.Encoded, Name: r.Info.String(),
+	x := MapRegion{Table: table, Server: serverOf(r.Server), State: r.State.String(), Encoded: r.Encoded, Name: r.Info.String(),
 		Start: r.Info.Start, End: r.Info.End, OpenSeq: r.OpenSeq, Parent: r.Parent()}
+	if to := serverOf(r.Target); r.InTransition() && to >= 0 && to != x.Server {
+		x.To = &to
+	}
+	return x
 }

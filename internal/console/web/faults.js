@@ -153,7 +153,7 @@ function zookeeper() {
 function drawSessions(list) {
   // The time left changes all the time: it is shown in steps of five seconds.
   const seen = list.filter((x) => !x.internal).map((x) => ({ ...x, expiresIn: `${Math.ceil(seconds(x.expiresIn) / 5) * 5} s` }));
-  once(ui.sessions, seen.slice(0, 50), () => (seen.length ? h('table', {}, h('thead', {}, h('tr', {}, ['session', 'from', 'timeout', 'left', 'ephemerals', ''].map((t) => h('th', { scope: 'col' }, t)))),
+  once(ui.sessions, seen.slice(0, 50), () => (seen.length ? h('table', { class: 'flat' }, h('thead', {}, h('tr', {}, ['session', 'from', 'timeout', 'left', 'ephemerals', ''].map((t) => h('th', { scope: 'col' }, t)))),
     h('tbody', {}, seen.slice(0, 50).map((x) => h('tr', {}, h('td', { class: 'mono' }, x.id), h('td', { class: 'mono' }, x.remoteAddr ?? ''), h('td', {}, x.timeout), h('td', {}, x.expiresIn), h('td', { class: 'n' }, String(x.ephemerals)),
       h('td', {}, button('Expire', () => act(`Expire session ${x.id}`, '/zk/expire', { id: x.id }).then(look), { class: 'small danger', 'aria-label': `Expire session ${x.id}` })))))) : h('p', { class: 'note' }, 'No client has a session. (Region servers\' own sessions end with Expire below a server\'s More….)')));
 }

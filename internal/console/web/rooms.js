@@ -17,6 +17,9 @@ function doing(r, map) {
   return state === 'dead' || state === 'stopped' ? 'lost' : 'open';
 }
 
+/** way says where a region is going. */
+const way = (r) => (r.to === undefined ? '' : ` on its way to rs ${r.to}`);
+
 const colours = new Map(); // table -> number, kept while there is the table
 
 /** colour is the class of a table's colour: the same as long as the page is open. */
@@ -120,7 +123,7 @@ export class Rooms {
     const cls = ['cell', what, by === 'table' ? colours[r.t] : `st-${what === 'lost' ? 'failed' : what}`, r.replica && 'replica', t.name === 'hbase:meta' && 'meta', dim && 'dim', fresh && 'fresh'].filter(Boolean).join(' ');
     if (c.cls !== cls) c.e.className = c.cls = cls;
     const where = r.s < 0 ? 'on no server' : `on rs ${r.s}`;
-    const label = `${t.name}${r.replica ? ` replica ${r.replica}` : ''}, from ${r.start || 'the first key'} to ${r.end || 'the last key'}, ${what === 'parent' ? 'split or merged away' : r.state.toLowerCase()}${what === 'lost' ? ' on a server that is gone' : ''} ${where}, open seqnum ${r.seq}`;
+    const label = `${t.name}${r.replica ? ` replica ${r.replica}` : ''}, from ${r.start || 'the first key'} to ${r.end || 'the last key'}, ${what === 'parent' ? 'split or merged away' : r.state.toLowerCase()}${what === 'lost' ? ' on a server that is gone' : ''} ${where}${way(r)}, open seqnum ${r.seq}`;
     if (c.label !== label) c.e.setAttribute('aria-label', c.label = label);
     c.r = r;
   }
@@ -220,7 +223,7 @@ export class Rooms {
     const { r } = known;
     const t = this.map.tables[r.t];
     replace(this.tip, h('b', {}, t.name), r.replica ? ` replica ${r.replica}` : '', h('br'), h('span', { class: 'mono' }, `[${r.start || '–∞'}, ${r.end || '∞'})`), h('br'),
-      `${r.parent ? 'split or merged away' : r.state}${r.s < 0 ? '' : ` on rs ${r.s}`}, seqnum ${r.seq}`, h('br'), h('span', { class: 'mono' }, r.id));
+      `${r.parent ? 'split or merged away' : r.state}${r.s < 0 ? '' : ` on rs ${r.s}`}${way(r)}, seqnum ${r.seq}`, h('br'), h('span', { class: 'mono' }, r.id));
     const at = c.getBoundingClientRect();
     const tip = this.tip.getBoundingClientRect();
     const below = at.bottom + 8 + tip.height < innerHeight;
