@@ -88,7 +88,7 @@ func TestClients(t *testing.T) {
 	})
 	t.Run("kazoo", func(t *testing.T) {
 		both(t, e, func(ctx context.Context, addr string) (string, error) {
-			return command(ctx, "", filepath.Join(dir, "kazoo", "bin", "python"), "guests/guest.py", addr)
+			return command(ctx, "", "env", "PYTHONPATH="+filepath.Join(dir, "kazoo"), "python3", "guests/guest.py", addr)
 		})
 	})
 	t.Run("Curator", func(t *testing.T) {
