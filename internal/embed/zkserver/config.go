@@ -54,7 +54,7 @@ type Config struct {
 	// MaxQueued bounds the replies and events waiting for one connection. A connection whose replies do not drain is not read;
 	// one that overflows with events is closed. Default 4096 packets; bytes are bounded by 16 times MaxFrame.
 	MaxQueued int
-	// MaxConns bounds open connections over all members; more are closed at once. Default 16384. An idle one costs some 15 KiB.
+	// MaxConns bounds open connections over all members; more are closed at once. Default 16384. An idle one costs some 12 KiB.
 	MaxConns int
 	// MaxSessions bounds sessions; a handshake that would make one more is closed without an answer. Default 65536.
 	MaxSessions int
