@@ -475,6 +475,9 @@ func (w *writer) sort(i int, key, value []byte, mixed bool) {
 	if mixed {
 		f := w.fates[string(key)]
 		if d == cells.SkipWAL {
+			if f.skipped > 0 {
+				return // one record of the key will do, and a later cell must find them all
+			}
 			c.before = f.value
 			w.fates[string(key)] = fate{f.value, len(w.loose.cells) + 1}
 		} else {
