@@ -211,7 +211,7 @@ func (s siege) one(ctx context.Context, name string, out io.Writer) (err error) 
 		}
 		return err
 	}
-	after, err := v.settle(first.Goroutines)
+	after, err := v.settle(first)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (s siege) watch(ctx context.Context, v *victim, pic *atomic.Pointer[picture
 
 // settle waits until the connections' goroutines are gone, for a minute: what a
 // listener allows a silent client takes some seconds to run out.
-func (v *victim) settle(goroutines int) (*picture, error) {
+func (v *victim) settle(first *picture) (*picture, error) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		if _, err := v.ask(cmdRenew); err != nil {
 			return nil, err
@@ -275,11 +275,12 @@ func (v *victim) settle(goroutines int) (*picture, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.Goroutines <= goroutines+goroutines/4+8 {
+		// A server that was added has some of its own.
+		if p.Goroutines <= first.Goroutines+first.Goroutines/4+8+8*(p.Servers-first.Servers) {
 			return p, nil
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%d goroutines a minute after the attack, %d before it", p.Goroutines, goroutines)
+			return nil, fmt.Errorf("%d goroutines a minute after the attack, %d before it", p.Goroutines, first.Goroutines)
 		}
 		pause(context.Background(), 200*time.Millisecond)
 	}

@@ -26,7 +26,7 @@ const fuzzTable = "fuzz"
 type picture struct {
 	Server, Master, ZooKeeper, Control string
 	Regions, Encoded                   []string // of fuzzTable
-	Goroutines                         int
+	Goroutines, Servers                int
 }
 
 // Commands of the driver.
@@ -45,7 +45,7 @@ func serve(in io.Reader, out io.Writer) error {
 	defer c.Close()
 	enc := json.NewEncoder(out)
 	tell := func() error {
-		p := picture{Server: c.RegionServers()[0], Master: c.Master(), ZooKeeper: c.ZooKeeper(), Control: c.Control(), Goroutines: runtime.NumGoroutine()}
+		p := picture{Server: c.RegionServers()[0], Master: c.Master(), ZooKeeper: c.ZooKeeper(), Control: c.Control(), Goroutines: runtime.NumGoroutine(), Servers: len(c.RegionServers())}
 		regions, err := c.Regions(fuzzTable)
 		if err != nil {
 			return err

@@ -73,6 +73,9 @@ func controlTalk(r *rand.Rand, pic *picture) talk {
 
 func controlRequest(r *rand.Rand, pic *picture, host string) []byte {
 	q := controlRequests[r.IntN(len(controlRequests))]
+	if chance(r, 2000) { // servers that were added stay
+		q.method, q.path, q.fields = "POST", "/add", ""
+	}
 	args := make([]any, strings.Count(q.path, "%s"))
 	for i := range args {
 		args[i] = url.QueryEscape(pick(r, controlWords...))
