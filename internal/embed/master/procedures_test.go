@@ -167,3 +167,33 @@ func TestTooManyResults(t *testing.T) {
 		t.Error("the newest result is gone")
 	}
 }
+
+// TestManyUnfinished: procedures that run are kept however many they are, and looking for results to drop is not repeated for each of them.
+func TestManyUnfinished(t *testing.T) {
+	var id uint64
+	ps := NewProcedures(func() (uint64, error) { id++; return id, nil }, time.Now)
+	var all []*procedure
+	looked := 0
+	for crowded := ps.crowded; len(all) < 2*maxResults; {
+		p, _, err := ps.begin("A", 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+		if ps.crowded != crowded {
+			looked, crowded = looked+1, ps.crowded
+		}
+	}
+	if len(ps.byID) != len(all) || looked > 20 {
+		t.Errorf("%d of %d are kept; looked %d times for what to drop", len(ps.byID), len(all), looked)
+	}
+	if !ps.running("A") || ps.running("B") {
+		t.Error("A runs, and B does not")
+	}
+	for _, p := range all {
+		ps.finish(p, nil)
+	}
+	if ps.running("A") || len(ps.unfinished) != 0 {
+		t.Error("nothing runs any more")
+	}
+}
