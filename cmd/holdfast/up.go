@@ -145,6 +145,9 @@ file's form.`,
 			if errors.Is(err, syscall.EADDRINUSE) {
 				return fmt.Errorf("%w; does a cluster run already? --free-ports takes any that are free, --zk-port, --master-port, --rs-port and --control-port choose others", err)
 			}
+			if ended := lifelineEnded(ctx); err != nil && ended != nil {
+				return fmt.Errorf("%w before the cluster was ready", ended)
+			}
 			if err != nil {
 				return err
 			}
@@ -164,6 +167,9 @@ file's form.`,
 			}
 			select {
 			case <-ctx.Done():
+				if ended := lifelineEnded(ctx); ended != nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), "holdfast: closing:", ended)
+				}
 			case <-c.Done():
 			}
 			if ready != "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"runtime"
@@ -15,6 +16,20 @@ type lifeline struct {
 	stdin  bool // who holds the other end of standard input
 }
 
+// Why a lifeline ends.
+var (
+	errStdinEnded = errors.New("standard input has ended (--die-with-stdin wants a pipe that stays open)")
+	errParentGone = errors.New("the parent process has ended (--die-with-parent)")
+)
+
+// lifelineEnded gives why the lifeline behind a context ended; nil if it did not.
+func lifelineEnded(ctx context.Context) error {
+	if err := context.Cause(ctx); errors.Is(err, errStdinEnded) || errors.Is(err, errParentGone) {
+		return err
+	}
+	return nil
+}
+
 // parentEvery is how often it is asked whether the parent is still there.
 const parentEvery = 100 * time.Millisecond
 
@@ -24,18 +39,18 @@ func (l *lifeline) follow(ctx context.Context, stdin io.Reader) (context.Context
 		// There a child keeps the number of a parent that has gone.
 		return nil, nil, usage("--die-with-parent does not work on Windows; --die-with-stdin does")
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	if l.parent {
-		go watchParent(ctx, cancel)
+		go watchParent(ctx, func() { cancel(errParentGone) })
 	}
 	if l.stdin {
 		// The read cannot be called off; it ends with the process.
 		go func() {
 			_, _ = io.Copy(io.Discard, stdin)
-			cancel()
+			cancel(errStdinEnded)
 		}()
 	}
-	return ctx, cancel, nil
+	return ctx, func() { cancel(nil) }, nil
 }
 
 // watchParent calls gone when the process has another parent than it had: the

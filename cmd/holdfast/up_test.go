@@ -71,8 +71,10 @@ func TestReadyFile(t *testing.T) {
 	in, lifeline := io.Pipe()
 	done := make(chan error, 1)
 	root := newRoot()
+	var said bytes.Buffer
 	root.SetIn(in)
 	root.SetOut(&bytes.Buffer{})
+	root.SetErr(&said)
 	root.SetArgs(upArgs(ready, "--znode-parent", "/h", "--die-with-stdin"))
 	go func() { done <- root.ExecuteContext(t.Context()) }()
 	// The stale file goes before anything else happens.
@@ -107,6 +109,9 @@ func TestReadyFile(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Errorf("up ended with %v", err)
+	}
+	if !strings.Contains(said.String(), "standard input has ended") {
+		t.Errorf("it does not say why it ended: %q", said.String())
 	}
 	waitGone(t, ready)
 }
