@@ -20,8 +20,8 @@
 // moved, split and merged; Rules make chosen calls slow, lost or failing; the
 // clock can be frozen and moved; Events tells every call that was made. The
 // same controls are served over HTTP on the control port: see docs/control-api.md
-// and package minihbase/control. For Go tests, package hbasetest saves the lines
-// around all of this.
+// and package minihbase/control; in a browser, the port is a console. For Go
+// tests, package hbasetest saves the lines around all of this.
 //
 // # Between tests
 //
