@@ -68,8 +68,8 @@ type Options struct {
 	// HBaseVersion is what the cluster says it is; 2.6.4 by default.
 	HBaseVersion string
 	// Quotas is hbase.quota.enabled, off by default as in HBase: quotas can be
-	// set, and are listed in hbase:quota. They are not enforced: nothing is
-	// throttled, and no space is counted.
+	// set, and are listed in hbase:quota. Throttles are
+	// enforced; no space is counted.
 	Quotas bool
 	// Logger receives what a server's log would say; nil discards.
 	Logger *slog.Logger

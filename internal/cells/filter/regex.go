@@ -32,17 +32,23 @@ type regexComparator struct {
 	expected
 	re     *regexp.Regexp
 	decode func([]byte) []byte
+	// notAtEnd is what must not stand before the end; see notBeforeEnd.
+	notAtEnd string
 }
 
 func (c *regexComparator) Compare(b []byte) (int, error) {
 	if c.decode != nil {
 		b = c.decode(b)
 	}
-	if c.re.Match(b) {
+	if c.re.Match(b) && (c.notAtEnd == "" || !bytes.HasSuffix(b, []byte(c.notAtEnd))) {
 		return 0, nil
 	}
 	return 1, nil
 }
+
+// notBeforeEnd is the one look-behind that HBase itself sends: by it the shell's
+// list_quotas tells a table's quotas from a namespace's.
+const notBeforeEnd = `(?<!\Q:\E)$`
 
 // newRegex compiles a Java pattern with Go's engine where the two mean the
 // same, and refuses it by name where they do not: a filter that silently
@@ -80,6 +86,9 @@ func newRegex(pattern string, flags int32, charset, engine string) (Comparator, 
 	}
 	if flags&^javaSupportedMask != 0 {
 		return nil, unsupportedRegex(pattern, "pattern flags 0x"+strconv.FormatInt(int64(flags&^javaSupportedMask), 16))
+	}
+	if head, ok := strings.CutSuffix(pattern, notBeforeEnd); ok && flags == 0 {
+		pattern, c.notAtEnd = head+"$", ":"
 	}
 	re, err := compileJava(pattern, flags)
 	if err != nil {

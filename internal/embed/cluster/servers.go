@@ -133,8 +133,8 @@ func (c *Cluster) startServer(s *slot) error {
 	name := meta.ServerName{Host: c.opts.Advertise, Port: s.port, StartCode: code}
 	p := &process{slot: s, listener: l, Server: regionserver.New(regionserver.Config{
 		Name: name, Store: c.store, Cluster: c, Lazy: c.opener, ReplicaReadPoint: c.replicaReadPoint, ScannerLease: c.opts.ScannerLease,
-		InlineWrites: c.opts.Dir == "" || c.opts.NoFsync,
-		Chaos:        c.rules, Events: c.events, Logger: c.log.With("server", name.String()),
+		InlineWrites: c.opts.Dir == "" || c.opts.NoFsync, Quotas: c.quotas(),
+		Chaos: c.rules, Events: c.events, Logger: c.log.With("server", name.String()),
 	})}
 	p.session = c.zk.OpenSession(c.sessionTimeout())
 	c.put(c.path("rs", name.String()), c.serverInfo(), p.session)
@@ -152,6 +152,14 @@ func (c *Cluster) startServer(s *slot) error {
 	c.mu.Unlock()
 	c.events.Cluster(eventlog.Event{Method: "start", Server: s.address, Detail: name.String()})
 	return nil
+}
+
+// quotas tells a server the throttles of its calls; nil without quotas.
+func (c *Cluster) quotas() host.Quotas {
+	if !c.opts.Quotas {
+		return nil
+	}
+	return catalog.NewThrottles(c.catalog)
 }
 
 // sessionTimeout is what a server's ZooKeeper session would have; HBase's own
@@ -435,6 +443,16 @@ func (c *Cluster) Expire(i int) error {
 	c.declareDead(p, c.opts.RecoveryDelay)
 	p.Kill()
 	return nil
+}
+
+// expireNamed is Expire for the server of that name, if it runs.
+func (c *Cluster) expireNamed(name meta.ServerName) {
+	c.mu.Lock()
+	i := slices.IndexFunc(c.slots, func(s *slot) bool { return s.process != nil && s.process.Name() == name })
+	c.mu.Unlock()
+	if i >= 0 {
+		_ = c.Expire(i) // it ends by itself at this moment
+	}
 }
 
 // ResetConnections resets every connection of a region server.

@@ -415,8 +415,9 @@ func (m *Master) destination(s *catalog.State, t *catalog.Table, r *catalog.Regi
 	switch {
 	case rs == nil || !rs.Alive():
 		return nil, refuse(wire.ClassDoNotRetryIO, "Cannot move %s: server %s is not online", r.Encoded, to)
-	case !slices.Contains(servers, rs):
-		return nil, refuse(wire.ClassConstraint, "Cannot move %s of table %s, which is in group %s, to server %s, which is in group %s or decommissioned",
+	case !slices.Contains(servers, rs) && s.GroupOfServer(to.Address()) != s.GroupOfTable(t):
+		// To one that is decommissioned it may be moved, as in HBase.
+		return nil, refuse(wire.ClassConstraint, "Cannot move %s of table %s, which is in group %s, to server %s, which is in group %s",
 			r.Encoded, t.Name, s.GroupOfTable(t), to, s.GroupOfServer(to.Address()))
 	}
 	return rs, nil

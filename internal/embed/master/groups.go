@@ -40,7 +40,7 @@ func (m *Master) AddGroup(ctx context.Context, name string) error {
 	var table *catalog.Region
 	err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 		if tx.HasGroup(name) {
-			return constraint("Group already exists: %s", name)
+			return refuse(wire.ClassDoNotRetryIO, "Group already exists: %s", name)
 		}
 		table, _ = catalog.AddRSGroupTable(tx)
 		tx.PutGroup(&catalog.Group{Name: name, Time: tx.Now()})
@@ -59,15 +59,16 @@ func (m *Master) AddGroup(ctx context.Context, name string) error {
 // RemoveGroup removes an empty group.
 func (m *Master) RemoveGroup(name string) error {
 	return m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
-		if name == catalog.DefaultGroup {
-			return constraint("Can't remove the default RSGroup")
-		}
 		g := tx.Group(name)
+		if name == catalog.DefaultGroup {
+			// Which always has tables, and so is never removed.
+			g = &catalog.Group{Name: name}
+		}
 		if g == nil {
 			return constraint("RSGroup %s does not exist", name)
 		}
 		if n := len(tx.TablesOfGroup(name)); n > 0 {
-			return constraint("RSGroup %s has %d tables; you must remove these tables from the RSGroup before the RSGroup can be removed.", name, n)
+			return constraint("RSGroup %s has %d tables; you must remove these tables from the rsgroup before the rsgroup can be removed.", name, n)
 		}
 		if n := len(g.Servers); n > 0 {
 			return constraint("RSGroup %s has %d servers; you must remove these servers from the RSGroup before the RSGroup can be removed.", name, n)
@@ -88,9 +89,12 @@ func (m *Master) MoveToGroup(ctx context.Context, target string, servers []strin
 	live := m.liveAddresses()
 	err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 		if !tx.HasGroup(target) {
+			if len(servers) == 0 {
+				return constraint("Target %s RSGroup does not exist.", target)
+			}
 			return constraint("RSGroup does not exist: %s", target)
 		}
-		if err := moveServers(tx, target, servers, live); err != nil {
+		if err := moveServers(tx, target, servers, tables, live); err != nil {
 			return err
 		}
 		return moveTables(tx, target, tables, live)
@@ -102,7 +106,8 @@ func (m *Master) MoveToGroup(ctx context.Context, target string, servers []strin
 	return m.settleAll(ctx)
 }
 
-func moveServers(tx *catalog.Tx, target string, servers []string, live []string) error {
+// moveServers moves servers to a group, and with them go tables.
+func moveServers(tx *catalog.Tx, target string, servers []string, tables []meta.TableName, live []string) error {
 	if len(servers) == 0 {
 		return nil
 	}
@@ -113,7 +118,7 @@ func moveServers(tx *catalog.Tx, target string, servers []string, live []string)
 			return constraint("Move server request should only come from one source RSGroup. Expecting only %s but contains %s", source, g)
 		}
 		if g == catalog.DefaultGroup && !slices.Contains(live, a) {
-			return constraint("Server %s is not an online server in 'default' RSGroup.", a)
+			return constraint("Server %s is either offline or it does not exist.", a)
 		}
 	}
 	if source == target {
@@ -124,7 +129,7 @@ func moveServers(tx *catalog.Tx, target string, servers []string, live []string)
 	case len(left) > 0:
 	case source == catalog.DefaultGroup:
 		return constraint("default RSGroup should keep at least one server")
-	case len(tx.TablesOfGroup(source)) > 0:
+	case slices.ContainsFunc(tx.TablesOfGroup(source), func(n meta.TableName) bool { return !slices.Contains(tables, n) }):
 		return constraint("Cannot leave a RSGroup %s that contains tables without servers to host them.", source)
 	}
 	if g := tx.Group(source); g != nil {

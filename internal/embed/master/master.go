@@ -58,6 +58,9 @@ type Config struct {
 
 	// MetaMoved is called after hbase:meta opened on another server.
 	MetaMoved func(meta.ServerName)
+	// Expire puts a region server out, as ZooKeeper does with one whose session
+	// has ended; one that is not alive is no error.
+	Expire func(meta.ServerName)
 	// StopMaster ends this master, Shutdown the whole cluster; both return at
 	// once.
 	StopMaster, Shutdown func()
@@ -68,6 +71,8 @@ type Master struct {
 	cfg   Config
 	log   *slog.Logger
 	locks locks
+	// remote are the locks that clients have or wait for.
+	remote remoteLocks
 
 	active atomic.Bool
 

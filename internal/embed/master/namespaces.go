@@ -75,8 +75,13 @@ func (m *Master) createNamespace(ctx context.Context, q *pb.CreateNamespaceReque
 	if err := catalog.CheckNamespaceName(name); err != nil {
 		return 0, err
 	}
-	return m.submit(ctx, "CreateNamespaceProcedure", q.GetNonceGroup(), q.GetNonce(), func(_ context.Context, prepared func()) error {
-		err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+	return m.submit(ctx, "CreateNamespaceProcedure", q.GetNonceGroup(), q.GetNonce(), func(ctx context.Context, prepared func()) error {
+		unlock, err := m.lockNamespace(ctx, name, true)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		err = m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 			if tx.Namespace(name) != nil {
 				return refuse(wire.ClassNamespaceExist, "Namespace %s already exists", name)
 			}
@@ -98,8 +103,12 @@ func (m *Master) createNamespace(ctx context.Context, q *pb.CreateNamespaceReque
 func (m *Master) modifyNamespace(ctx context.Context, q *pb.ModifyNamespaceRequest) (uint64, error) {
 	name := string(q.GetNamespaceDescriptor().GetName())
 	return m.submit(ctx, "ModifyNamespaceProcedure", q.GetNonceGroup(), q.GetNonce(), func(ctx context.Context, prepared func()) error {
+		unlock, err := m.lockNamespace(ctx, name, true)
+		if err != nil {
+			return err
+		}
 		var moved bool
-		err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+		err = m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 			old := tx.Namespace(name)
 			if old == nil {
 				return namespaceNotFound(name)
@@ -112,6 +121,7 @@ func (m *Master) modifyNamespace(ctx context.Context, q *pb.ModifyNamespaceReque
 			tx.PutNamespace(n)
 			return nil
 		})
+		unlock() // or the tables that move would wait for it
 		if err != nil {
 			return err
 		}
@@ -125,8 +135,13 @@ func (m *Master) modifyNamespace(ctx context.Context, q *pb.ModifyNamespaceReque
 
 func (m *Master) deleteNamespace(ctx context.Context, q *pb.DeleteNamespaceRequest) (uint64, error) {
 	name := q.GetNamespaceName()
-	return m.submit(ctx, "DeleteNamespaceProcedure", q.GetNonceGroup(), q.GetNonce(), func(_ context.Context, prepared func()) error {
-		err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
+	return m.submit(ctx, "DeleteNamespaceProcedure", q.GetNonceGroup(), q.GetNonce(), func(ctx context.Context, prepared func()) error {
+		unlock, err := m.lockNamespace(ctx, name, true)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		err = m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 			if tx.Namespace(name) == nil {
 				return namespaceNotFound(name)
 			}

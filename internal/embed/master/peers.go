@@ -109,7 +109,7 @@ func (m *Master) addPeer(ctx context.Context, q *pb.AddReplicationPeerRequest) (
 func existingPeer(tx *catalog.Tx, id string) (*pb.ReplicationPeerDescription, error) {
 	p := tx.Peer(id)
 	if p == nil {
-		return nil, refuse(wire.ClassDoNotRetryIO, "Replication peer %s does not exist", id)
+		return nil, refuse(wire.ClassReplicationPeerNotFound, "%s", id)
 	}
 	return p, nil
 }

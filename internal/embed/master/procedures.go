@@ -55,10 +55,17 @@ func NewProcedures(nextID func() (uint64, error), now func() time.Time) *Procedu
 type procedure struct {
 	id        uint64
 	class     string
+	owner     string // the user who asked for it
 	nonce     [2]uint64
 	submitted time.Time
 	// prepared is closed once the checks are done, done when all is.
 	prepared, done chan struct{}
+
+	// cancel ends the context of its body; nil before that runs.
+	cancel   context.CancelFunc
+	bypassed bool
+	// waiting says that it does nothing until it is told to, or time is up.
+	waiting bool
 
 	isPrepared bool
 	prepareErr error
@@ -69,7 +76,7 @@ type procedure struct {
 }
 
 // begin makes a procedure, or gives the one that has the same nonce.
-func (ps *Procedures) begin(class string, group, nonce uint64) (p *procedure, old bool, err error) {
+func (ps *Procedures) begin(class, owner string, group, nonce uint64) (p *procedure, old bool, err error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.purge()
@@ -84,7 +91,7 @@ func (ps *Procedures) begin(class string, group, nonce uint64) (p *procedure, ol
 		return nil, false, err
 	}
 	now := ps.now()
-	p = &procedure{id: id, class: class, nonce: key, submitted: now, updated: now, prepared: make(chan struct{}), done: make(chan struct{})}
+	p = &procedure{id: id, class: class, owner: owner, nonce: key, submitted: now, updated: now, prepared: make(chan struct{}), done: make(chan struct{})}
 	ps.byID[id] = p
 	ps.unfinished[class]++
 	if nonce != 0 {
@@ -196,21 +203,63 @@ func (ps *Procedures) list() []*pb.Procedure {
 		if p.finished && now.After(p.expires) {
 			continue
 		}
-		r := &pb.Procedure{
-			ClassName: new("org.apache.hadoop.hbase.master.procedure." + p.class), ProcId: new(p.id),
-			SubmittedTime: new(uint64(p.submitted.UnixMilli())), LastUpdate: new(uint64(p.updated.UnixMilli())),
-			State: pb.ProcedureState_RUNNABLE.Enum(), Owner: new("holdfast"),
-		}
-		switch {
-		case p.finished && p.err != nil:
-			r.State, r.Exception = pb.ProcedureState_ROLLEDBACK.Enum(), foreign(asException(p.err))
-		case p.finished:
-			r.State = pb.ProcedureState_SUCCESS.Enum()
-		}
-		out = append(out, r)
+		out = append(out, p.toProto())
 	}
 	slices.SortFunc(out, func(a, b *pb.Procedure) int { return cmp.Compare(a.GetProcId(), b.GetProcId()) })
 	return out
+}
+
+// packages are where HBase keeps the procedures that are not in
+// org.apache.hadoop.hbase.master.procedure.
+var packages = map[string]string{
+	transitClass: "assignment", "SplitTableRegionProcedure": "assignment", "MergeTableRegionsProcedure": "assignment",
+	lockClass:          "locking",
+	"AddPeerProcedure": "replication", "RemovePeerProcedure": "replication", "EnablePeerProcedure": "replication",
+	"DisablePeerProcedure": "replication", "UpdatePeerConfigProcedure": "replication",
+}
+
+// toProto renders a procedure. Called with Procedures.mu held.
+func (p *procedure) toProto() *pb.Procedure {
+	r := &pb.Procedure{
+		ClassName: new("org.apache.hadoop.hbase.master." + cmp.Or(packages[p.class], "procedure") + "." + p.class), ProcId: new(p.id),
+		SubmittedTime: new(uint64(p.submitted.UnixMilli())), LastUpdate: new(uint64(p.updated.UnixMilli())),
+		State: pb.ProcedureState_RUNNABLE.Enum(), Owner: new(p.owner), Bypass: new(p.bypassed),
+	}
+	if p.nonce[1] != 0 {
+		r.NonceGroup, r.Nonce = new(p.nonce[0]), new(p.nonce[1])
+	}
+	switch {
+	case p.finished && p.err != nil:
+		r.State, r.Exception = pb.ProcedureState_ROLLEDBACK.Enum(), foreign(asException(p.err))
+	case p.finished:
+		r.State = pb.ProcedureState_SUCCESS.Enum()
+	case p.waiting:
+		r.State = pb.ProcedureState_WAITING_TIMEOUT.Enum()
+	}
+	return r
+}
+
+// waits marks a procedure as one that waits until its time is up.
+func (ps *Procedures) waits(p *procedure) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.waiting = true
+}
+
+// bypass makes a procedure that has not ended do nothing more, and says whether
+// that was possible.
+func (ps *Procedures) bypass(id uint64) bool {
+	ps.mu.Lock()
+	p := ps.byID[id]
+	if p == nil || p.finished || p.cancel == nil {
+		ps.mu.Unlock()
+		return false
+	}
+	p.bypassed = true
+	cancel := p.cancel
+	ps.mu.Unlock()
+	cancel()
+	return true
 }
 
 // submit runs a procedure on the master's own time and gives its id. body
@@ -218,12 +267,26 @@ func (ps *Procedures) list() []*pb.Procedure {
 // call's error, an error after it the procedure's. A procedure with the same
 // nonce is not run again.
 func (m *Master) submit(ctx context.Context, class string, group, nonce uint64, body func(ctx context.Context, prepared func()) error) (uint64, error) {
-	ps := m.cfg.Procedures
-	p, old, err := ps.begin(class, group, nonce)
+	p, err := m.begin(ctx, class, group, nonce, body)
 	if err != nil {
 		return 0, err
 	}
-	if !old && !m.goRun(func(ctx context.Context) {
+	return m.follow(ctx, p)
+}
+
+// begin starts a procedure and does not wait for anything.
+func (m *Master) begin(ctx context.Context, class string, group, nonce uint64, body func(ctx context.Context, prepared func()) error) (*procedure, error) {
+	ps := m.cfg.Procedures
+	p, old, err := ps.begin(class, userOf(ctx), group, nonce)
+	if err != nil || old {
+		return p, err
+	}
+	if m.goRun(func(ctx context.Context) {
+		ctx, cancel := context.WithCancel(context.WithValue(ctx, ownerKey{}, p))
+		defer cancel()
+		ps.mu.Lock()
+		p.cancel = cancel
+		ps.mu.Unlock()
 		err := body(ctx, func() { ps.setPrepared(p, nil) })
 		if d := m.cfg.Controls.procedureDelay(); err == nil && d > 0 {
 			err = wait(ctx, d)
@@ -231,20 +294,31 @@ func (m *Master) submit(ctx context.Context, class string, group, nonce uint64, 
 		if err == nil {
 			err = m.cfg.Controls.takeFailure(class)
 		}
+		ps.mu.Lock()
+		if p.bypassed {
+			err = nil
+		}
+		ps.mu.Unlock()
 		ps.finish(p, err)
 		m.log.Debug("procedure ended", "id", p.id, "class", class, "err", err)
 	}) {
-		err := m.stopped()
-		ps.finish(p, err)
-		return 0, err
+		return p, nil
 	}
+	err = m.stopped()
+	ps.finish(p, err)
+	return nil, err
+}
+
+// follow waits until a procedure's checks are done, and a little for its end.
+func (m *Master) follow(ctx context.Context, p *procedure) (uint64, error) {
+	ps := m.cfg.Procedures
 	select {
 	case <-p.prepared:
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
 	ps.mu.Lock()
-	err = p.prepareErr
+	err := p.prepareErr
 	ps.mu.Unlock()
 	if err != nil {
 		return 0, err

@@ -154,7 +154,7 @@ func TestTooManyResults(t *testing.T) {
 	var id uint64
 	ps := NewProcedures(func() (uint64, error) { id++; return id, nil }, time.Now)
 	for i := range uint64(maxResults + 100) {
-		p, _, err := ps.begin("A", 1, i+1)
+		p, _, err := ps.begin("A", "u", 1, i+1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestManyUnfinished(t *testing.T) {
 	var all []*procedure
 	looked := 0
 	for crowded := ps.crowded; len(all) < 2*maxResults; {
-		p, _, err := ps.begin("A", 0, 0)
+		p, _, err := ps.begin("A", "u", 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

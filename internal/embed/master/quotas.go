@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
-// Quotas are kept and shown in hbase:quota, and not enforced: nothing is
-// throttled, no space is counted. Without Config.Quotas they are refused as by
+// Quotas are kept and shown in hbase:quota; region servers enforce throttles,
+// and no space is counted. Without Config.Quotas they are refused as by
 // an HBase without hbase.quota.enabled.
 func (m *Master) addQuotas(s *rpcserver.Service) {
 	answer(m, s, "SetQuota", m.setQuota)

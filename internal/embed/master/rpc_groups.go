@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
@@ -47,8 +48,12 @@ func (m *Master) addGroups(s *rpcserver.Service) {
 		return r, nil
 	})
 	groupMethod(m, s, calls, "GetRSGroupInfoOfServer", true, func(_ context.Context, q *pb.GetRSGroupInfoOfServerRequest) (*pb.GetRSGroupInfoOfServerResponse, error) {
-		n := meta.ServerFromProto(q.GetServer())
-		return &pb.GetRSGroupInfoOfServerResponse{RSGroupInfo: info(m.state().GroupOfServer(n.Address()))}, nil
+		a := meta.ServerFromProto(q.GetServer()).Address()
+		group := m.state().GroupOfServer(a)
+		if group == catalog.DefaultGroup && !slices.Contains(m.liveAddresses(), a) {
+			return &pb.GetRSGroupInfoOfServerResponse{}, nil
+		}
+		return &pb.GetRSGroupInfoOfServerResponse{RSGroupInfo: info(group)}, nil
 	})
 	groupMethod(m, s, calls, "ListRSGroupInfos", true, func(context.Context, *pb.ListRSGroupInfosRequest) (*pb.ListRSGroupInfosResponse, error) {
 		r := &pb.ListRSGroupInfosResponse{RSGroupInfo: []*pb.RSGroupInfo{info(catalog.DefaultGroup)}}
@@ -95,7 +100,7 @@ func (m *Master) addGroups(s *rpcserver.Service) {
 			return nil, constraint("RSGroup does not exist: %s", q.GetRSGroupName())
 		}
 		b, err := m.Balance(ctx, q.GetRSGroupName(), q.GetIgnoreRit(), q.GetDryRun())
-		return &pb.BalanceRSGroupResponse{BalanceRan: new(b.Ran), MovesCalculated: new(uint32(b.Planned)), MovesExecuted: new(uint32(b.Done))}, err
+		return &pb.BalanceRSGroupResponse{BalanceRan: new(b.Ran && b.Planned > 0), MovesCalculated: new(uint32(b.Planned)), MovesExecuted: new(uint32(b.Done))}, err
 	})
 	answer(m, s, "ListTablesInRSGroup", func(_ context.Context, q *pb.ListTablesInRSGroupRequest) (*pb.ListTablesInRSGroupResponse, error) {
 		r := &pb.ListTablesInRSGroupResponse{}
@@ -121,7 +126,7 @@ func (m *Master) addGroups(s *rpcserver.Service) {
 	answer(m, s, "ExecMasterService", func(ctx context.Context, q *pb.CoprocessorServiceRequest) (*pb.CoprocessorServiceResponse, error) {
 		c := q.GetCall()
 		if c.GetServiceName() != "RSGroupAdminService" {
-			return nil, refuse(wire.ClassUnknownProtocol, "No registered Master Coprocessor Endpoint found for %s", c.GetServiceName())
+			return nil, refuse(wire.ClassUnknownProtocol, "No registered Master Coprocessor Endpoint found for %s. Has it been enabled?", c.GetServiceName())
 		}
 		f := calls[c.GetMethodName()]
 		if f == nil {

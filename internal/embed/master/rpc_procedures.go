@@ -3,8 +3,12 @@ package master
 import (
 	"context"
 	"slices"
+	"strings"
 
+	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
+	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
@@ -24,9 +28,7 @@ func (m *Master) addProcedures(s *rpcserver.Service) {
 	answer(m, s, "ListProcedures", func(context.Context, *pb.ListProceduresRequest) (*pb.ListProceduresResponse, error) {
 		return &pb.ListProceduresResponse{Procedure: m.cfg.Procedures.list()}, nil
 	})
-	answer(m, s, "GetLocks", func(context.Context, *pb.GetLocksRequest) (*pb.GetLocksResponse, error) {
-		return &pb.GetLocksResponse{}, nil
-	})
+	answer(m, s, "GetLocks", m.getLocks)
 	answer(m, s, "AbortProcedure", func(context.Context, *pb.AbortProcedureRequest) (*pb.AbortProcedureResponse, error) {
 		// HBase's own procedures refuse an abort just the same.
 		return &pb.AbortProcedureResponse{IsProcedureAborted: new(false)}, nil
@@ -37,6 +39,9 @@ func (m *Master) addProcedures(s *rpcserver.Service) {
 		case "flush-table-proc":
 			n, err := parseTable(p.GetInstance())
 			if err != nil {
+				return nil, err
+			}
+			if err := m.flushable(n, p.GetConfiguration()); err != nil {
 				return nil, err
 			}
 			if err := m.flush(ctx, n); err != nil {
@@ -103,6 +108,29 @@ func (m *Master) addRest(s *rpcserver.Service) {
 	answer(m, s, "GetLogEntries", m.getLogEntries)
 }
 
+// flushable checks the families that a flush is asked for by the old call.
+func (m *Master) flushable(n meta.TableName, options []*pb.NameStringPair) error {
+	t := m.state().Table(n)
+	if t == nil {
+		return nil
+	}
+	var unknown []string
+	for _, o := range options {
+		if o.GetName() != "family" {
+			continue
+		}
+		for f := range strings.SplitSeq(o.GetValue(), ",") {
+			if f != "" && catalog.FamilyOf(t.Schema, []byte(f)) == nil {
+				unknown = append(unknown, f)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		return refuse(wire.ClassNoSuchColumnFamily, "Column families [%s] don't exist in table %s", strings.Join(unknown, ", "), n)
+	}
+	return nil
+}
+
 // recommissionAndMove makes a server eligible again and moves the regions named
 // to it.
 func (m *Master) recommissionAndMove(ctx context.Context, q *pb.RecommissionRegionServerRequest) error {
@@ -113,7 +141,8 @@ func (m *Master) recommissionAndMove(ctx context.Context, q *pb.RecommissionRegi
 	for _, p := range q.GetRegion() {
 		r, err := m.regionOf(p)
 		if err != nil {
-			return err
+			m.log.Warn("unknown region", "region", cells.QuoteShort(p.GetValue(), 400))
+			continue
 		}
 		if err := m.Move(ctx, r.Encoded, names[0]); err != nil {
 			return err
@@ -132,5 +161,5 @@ func (m *Master) getLogEntries(_ context.Context, q *pb.LogRequest) (*pb.LogEntr
 	case hasSuffix(class, "BalancerRejectionsRequest"):
 		return &pb.LogEntry{LogClassName: new("org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$BalancerRejectionsResponse"), LogMessage: []byte{}}, nil
 	}
-	return nil, refuse(wire.ClassDoNotRetryIO, "Invalid request params: %s", class)
+	return nil, retriable(wire.ClassIOException, "%s", class) // Java's ClassNotFoundException
 }

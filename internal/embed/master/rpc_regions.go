@@ -2,12 +2,14 @@ package master
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
 // regionOf finds the region a request names, by its full or encoded name.
@@ -25,6 +27,19 @@ func (m *Master) regionOf(p *pb.RegionSpecifier) (*catalog.Region, error) {
 	return r, nil
 }
 
+// expected refuses to open or close a region in a state from which HBase does
+// not.
+func expected(r *catalog.Region, states []pb.RegionState_State) error {
+	if slices.Contains(states, r.State) {
+		return nil
+	}
+	server := r.Server.String()
+	if r.Server.IsZero() {
+		server = "null"
+	}
+	return refuse(wire.ClassDoNotRetryRegion, "Unexpected state for state=%s, location=%s, table=%s, region=%s", r.State, server, r.Info.Table, r.Encoded)
+}
+
 func (m *Master) addRegions(s *rpcserver.Service) {
 	answer(m, s, "MoveRegion", func(ctx context.Context, q *pb.MoveRegionRequest) (*pb.MoveRegionResponse, error) {
 		// As in HBase, only the encoded name is understood here, whatever the
@@ -35,7 +50,10 @@ func (m *Master) addRegions(s *rpcserver.Service) {
 		}
 		var to meta.ServerName
 		if q.DestServerName != nil {
-			to = meta.ServerFromProto(q.DestServerName)
+			// A server that is not there means any.
+			if n := meta.ServerFromProto(q.DestServerName); m.find(n) != nil {
+				to = n
+			}
 		}
 		if err := m.Move(ctx, r.Encoded, to); err != nil {
 			return nil, err
@@ -45,12 +63,18 @@ func (m *Master) addRegions(s *rpcserver.Service) {
 	answer(m, s, "AssignRegion", func(ctx context.Context, q *pb.AssignRegionRequest) (*pb.AssignRegionResponse, error) {
 		r, err := m.regionOf(q.GetRegion())
 		if err == nil {
+			err = expected(r, closedStates)
+		}
+		if err == nil {
 			err = m.Assign(ctx, r.Encoded)
 		}
 		return &pb.AssignRegionResponse{}, err
 	})
 	answer(m, s, "UnassignRegion", func(ctx context.Context, q *pb.UnassignRegionRequest) (*pb.UnassignRegionResponse, error) {
 		r, err := m.regionOf(q.GetRegion())
+		if err == nil {
+			err = expected(r, openStates)
+		}
 		if err == nil {
 			err = m.Unassign(ctx, r.Encoded)
 		}

@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
-// Services gives what the master's port serves: MasterService, and the little
-// of AdminService that clients ask a master for. Methods that are missing here
+// Services gives what the master's port serves: MasterService, HbckService,
+// LockService, and the little of AdminService and RegionServerStatusService that
+// clients ask a master for. Methods that are missing here
 // are refused by the RPC server, naming them.
 func (m *Master) Services() []*rpcserver.Service {
 	s := rpcserver.NewService("MasterService")
@@ -31,7 +32,7 @@ func (m *Master) Services() []*rpcserver.Service {
 	answer(m, a, "GetServerInfo", func(context.Context, *pb.GetServerInfoRequest) (*pb.GetServerInfoResponse, error) {
 		return &pb.GetServerInfoResponse{ServerInfo: &pb.ServerInfo{ServerName: m.cfg.Name.ToProto()}}, nil
 	})
-	return []*rpcserver.Service{s, a}
+	return []*rpcserver.Service{s, a, m.hbckService(), m.lockService(), m.regionServerStatusService()}
 }
 
 // answer adds a method to a service. While the master is told to look as if it
@@ -40,13 +41,25 @@ func answer[M any, P interface {
 	*M
 	wire.Unmarshaler
 }, R wire.Marshaler](m *Master, s *rpcserver.Service, name string, f func(context.Context, P) (R, error)) {
-	rpcserver.Handle(s, name, func(ctx context.Context, _ *rpcserver.Call, q P) (R, error) {
+	rpcserver.Handle(s, name, func(ctx context.Context, c *rpcserver.Call, q P) (R, error) {
 		if err := m.ready(); err != nil {
 			var none R
 			return none, err
 		}
-		return f(ctx, q)
+		return f(context.WithValue(ctx, userKey{}, c.Conn.User()), q)
 	})
+}
+
+// userKey finds the user on whose behalf a call is worked on.
+type userKey struct{}
+
+// userOf gives the name of that user; what the cluster does by itself has that
+// of the cluster.
+func userOf(ctx context.Context) string {
+	if u, ok := ctx.Value(userKey{}).(string); ok && u != "" {
+		return u
+	}
+	return "holdfast"
 }
 
 // withID turns a function that submits a procedure into a method.

@@ -73,6 +73,10 @@ func (m *Master) snapshot(ctx context.Context, q *pb.SnapshotRequest) (uint64, e
 	if d.GetName() == "" {
 		return 0, refuse(wire.ClassSnapshotCreation, "Snapshot name must not be empty")
 	}
+	if q.Nonce == nil && m.state().Table(name) == nil {
+		// Clients before 2.6 ask another way, which has words of its own.
+		return 0, refuse(wire.ClassSnapshotCreation, "Table '%s' doesn't exist, can't take snapshot.", name)
+	}
 	return m.submit(ctx, snapshotClass, q.GetNonceGroup(), q.GetNonce(), func(ctx context.Context, prepared func()) error {
 		if m.state().Snapshot(d.GetName()) != nil {
 			return refuse(wire.ClassSnapshotExists, "Snapshot '%s' already stored on the filesystem.", d.GetName())

@@ -121,6 +121,9 @@ func (m *Master) getClusterStatus(_ context.Context, q *pb.GetClusterStatusReque
 			})
 		}
 	}
+	if asked(pb.Option_MASTER_COPROCESSORS) && m.cfg.Quotas {
+		c.MasterCoprocessors = []*pb.Coprocessor{{Name: new("MasterQuotasObserver")}}
+	}
 	if asked(pb.Option_BALANCER_ON) {
 		c.BalancerOn = new(m.isOn(settingBalancerOff))
 	}

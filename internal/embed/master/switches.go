@@ -12,7 +12,7 @@ const (
 	settingSplitOff           = "switch.split.off"
 	settingMergeOff           = "switch.merge.off"
 	settingSnapshotCleanupOff = "switch.snapshot-cleanup.off"
-	settingThrottleOff        = "switch.throttle.off"
+	settingThrottleOff        = catalog.SettingThrottleOff
 	settingPeerOff            = "switch.peer-modification.off"
 )
 

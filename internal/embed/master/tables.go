@@ -43,10 +43,11 @@ func (m *Master) createTable(ctx context.Context, q *pb.CreateTableRequest) (uin
 		if err := m.checkSchema(s, schema); err != nil {
 			return err
 		}
+		// HBase looks at the namespace's quota when the call has been answered.
+		prepared()
 		if err := m.checkNamespaceQuota(s, name, len(starts)); err != nil {
 			return err
 		}
-		prepared()
 		return m.buildTable(ctx, &catalog.Table{Name: name, Schema: schema, State: pb.TableState_ENABLED}, starts, nil)
 	})
 }

@@ -33,7 +33,7 @@ func (s *Server) aggregate(ctx context.Context, r *region, method string, reques
 		"GetMedian": s.aggregateMedian,
 	}[method]
 	if !ok {
-		return nil, wire.NewRemoteError(wire.ClassUnknownProtocol, "Unknown method "+method+" called on service "+aggregateService+" in region "+r.name)
+		return nil, wire.NewRemoteError(wire.ClassUnknownProtocol, "Unknown method "+method+" called on service hbase.pb."+aggregateService)
 	}
 	var in pb.AggregateRequest
 	if err := in.UnmarshalVT(request); err != nil {

@@ -54,6 +54,11 @@ func (s *Server) Load(detail host.RegionDetail) *pb.ServerLoad {
 		ReportEndTime:         new(uint64(now.UnixMilli())),
 		InfoServerPort:        new(uint32(0)),
 	}
+	// Nothing is replicated, and nothing waits to be.
+	l.ReplLoadSink = &pb.ReplicationLoadSink{
+		AgeOfLastAppliedOp: new(uint64(0)), TimeStampsOfLastAppliedOp: new(uint64(s.started.UnixMilli())),
+		TimestampStarted: new(uint64(s.started.UnixMilli())), TotalOpsProcessed: new(uint64(0)),
+	}
 	var writes uint64
 	for _, r := range s.hosted() {
 		writes += r.writes.Load()

@@ -12,8 +12,7 @@ import (
 )
 
 // adminService is AdminService: what operators ask of a region server. Orders
-// that HBase's master gives (OpenRegion, CloseRegion, ExecuteProcedures, ...)
-// go another way here and are unsupported.
+// that HBase's master gives go another way here: see addOrders.
 func (s *Server) adminService() *rpcserver.Service {
 	svc := rpcserver.NewService("AdminService")
 	type call = rpcserver.Call
@@ -44,12 +43,19 @@ func (s *Server) adminService() *rpcserver.Service {
 	rpcserver.Handle(svc, "UpdateConfiguration", func(context.Context, *call, *pb.UpdateConfigurationRequest) (*pb.UpdateConfigurationResponse, error) {
 		return &pb.UpdateConfigurationResponse{}, nil
 	})
-	rpcserver.Handle(svc, "ClearCompactionQueues", func(context.Context, *call, *pb.ClearCompactionQueuesRequest) (*pb.ClearCompactionQueuesResponse, error) {
-		return &pb.ClearCompactionQueuesResponse{}, nil
-	})
+	rpcserver.Handle(svc, "ClearCompactionQueues", s.clearCompactionQueues)
+	s.addOrders(svc)
 	rpcserver.Handle(svc, "ClearRegionBlockCache", s.clearBlockCache)
 	rpcserver.Handle(svc, "GetLogEntries", func(_ context.Context, _ *call, in *pb.LogRequest) (*pb.LogEntry, error) {
-		return &pb.LogEntry{LogClassName: new("org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses"), LogMessage: []byte{}}, nil
+		const protos = "org.apache.hadoop.hbase.shaded.protobuf.generated."
+		switch class := in.GetLogClassName(); class {
+		case protos + "AdminProtos$SlowLogResponseRequest":
+			return &pb.LogEntry{LogClassName: new(protos + "AdminProtos$SlowLogResponses"), LogMessage: []byte{}}, nil
+		case protos + "MasterProtos$BalancerDecisionsRequest", protos + "MasterProtos$BalancerRejectionsRequest":
+			return nil, wire.NewRemoteError(wire.ClassIOException, "Invalid request params")
+		default:
+			return nil, wire.NewRemoteError(wire.ClassIOException, class) // Java's ClassNotFoundException
+		}
 	})
 	noLogs := func(context.Context, *call, *pb.SlowLogResponseRequest) (*pb.SlowLogResponses, error) {
 		return &pb.SlowLogResponses{}, nil
@@ -57,7 +63,7 @@ func (s *Server) adminService() *rpcserver.Service {
 	rpcserver.Handle(svc, "GetSlowLogResponses", noLogs)
 	rpcserver.Handle(svc, "GetLargeLogResponses", noLogs)
 	rpcserver.Handle(svc, "ClearSlowLogsResponses", func(context.Context, *call, *pb.ClearSlowLogResponseRequest) (*pb.ClearSlowLogResponses, error) {
-		return &pb.ClearSlowLogResponses{IsCleaned: new(true)}, nil
+		return &pb.ClearSlowLogResponses{IsCleaned: new(false)}, nil
 	})
 	rpcserver.Handle(svc, "GetSpaceQuotaSnapshots", func(context.Context, *call, *pb.GetSpaceQuotaSnapshotsRequest) (*pb.GetSpaceQuotaSnapshotsResponse, error) {
 		return &pb.GetSpaceQuotaSnapshotsResponse{}, nil
@@ -68,13 +74,14 @@ func (s *Server) adminService() *rpcserver.Service {
 	return svc
 }
 
-// enterAny begins an admin call on a region given by either name.
+// enterAny begins an admin call on a region. As in HBase, only the full name is
+// understood here, whatever the specifier's type says.
 func (s *Server) enterAny(c *rpcserver.Call, spec *pb.RegionSpecifier) (*region, error) {
 	if err := s.checkOpen(); err != nil {
 		return nil, err
 	}
 	s.requests.Add(1)
-	r, err := s.enterFound(spec, s.findAny)
+	r, err := s.enter(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +180,7 @@ func (s *Server) compactRegion(_ context.Context, c *rpcserver.Call, in *pb.Comp
 	var families [][]byte
 	if len(in.GetFamily()) > 0 {
 		if r.schema().Family(in.GetFamily()) == nil {
-			return nil, wire.NewRemoteError(wire.ClassDoNotRetryIO, "column family "+string(in.GetFamily())+" does not exist in region "+r.name)
+			return nil, wire.NewRemoteError(wire.ClassNoSuchColumnFamily, "column family "+string(in.GetFamily())+" does not exist in region "+r.name)
 		}
 		families = [][]byte{in.GetFamily()}
 	}
@@ -231,7 +238,7 @@ func (s *Server) getRegionLoad(_ context.Context, _ *rpcserver.Call, in *pb.GetR
 func (s *Server) clearBlockCache(_ context.Context, c *rpcserver.Call, in *pb.ClearRegionBlockCacheRequest) (*pb.ClearRegionBlockCacheResponse, error) {
 	stats := &pb.CacheEvictionStats{EvictedBlocks: new(int64(0)), MaxCacheSize: new(int64(0))}
 	for _, spec := range in.GetRegion() {
-		if _, err := s.findAny(spec); err != nil {
+		if _, err := s.find(spec); err != nil {
 			stats.Exception = append(stats.Exception, &pb.RegionExceptionMessage{Region: spec, Exception: rpcserver.ToRemote(err).Named()})
 		}
 	}

@@ -39,7 +39,7 @@ func (s *Server) execServerService(ctx context.Context, c *rpcserver.Call, in *p
 	if err := s.checkOpen(); err != nil {
 		return nil, err
 	}
-	return nil, wire.NewRemoteError(wire.ClassUnknownProtocol, "No registered coprocessor service found for "+in.GetCall().GetServiceName())
+	return nil, wire.NewRemoteError(wire.ClassUnknownProtocol, "No registered coprocessor executorService found for "+in.GetCall().GetServiceName())
 }
 
 // callService runs an endpoint on a region the caller is in.
@@ -53,7 +53,7 @@ func (s *Server) callService(ctx context.Context, r *region, call *pb.Coprocesso
 		return nil, wire.NewRemoteError(wire.ClassUnknownProtocol, "No registered coprocessor service found for "+service+" in region "+r.name)
 	}
 	if m := call.GetMethodName(); m != "MutateRows" {
-		return nil, wire.NewRemoteError(wire.ClassUnknownProtocol, "Unknown method "+m+" called on service "+service+" in region "+r.name)
+		return nil, wire.NewRemoteError(wire.ClassUnknownProtocol, "Unknown method "+m+" called on service hbase.pb."+service)
 	}
 	var in pb.MutateRowsRequest
 	if err := in.UnmarshalVT(call.GetRequest()); err != nil {

@@ -67,10 +67,16 @@ func (s *Server) get(ctx context.Context, c *rpcserver.Call, in *pb.GetRequest) 
 		return nil, err
 	}
 	defer r.leave()
+	paid, err := s.admit(c, r, cost{reads: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer paid.end()
 	list, err := s.read(r, in.GetGet())
 	if err != nil {
 		return nil, err
 	}
+	paid.read(list)
 	if in.GetGet().GetExistenceOnly() {
 		return &pb.GetResponse{Result: existsResult(r, len(list) > 0)}, nil
 	}

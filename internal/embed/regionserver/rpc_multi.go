@@ -47,6 +47,7 @@ type multiCall struct {
 	group uint64 // nonce group
 	size  int64  // of the answer's cells so far
 	out   *pb.MultiResponse
+	paid  *charge // of the region action at work
 }
 
 // multi is ClientService.Multi. Errors of regions and actions go into the
@@ -104,6 +105,14 @@ func (m *multiCall) region(ra *pb.RegionAction, cond *pb.Condition, old bool, ou
 		return nil
 	}
 	defer r.leave()
+	if m.paid, err = m.s.admit(m.call, r, costOf(ra, cond != nil)); err != nil {
+		out.Exception = rpcserver.ToRemote(err).Named()
+		return nil
+	}
+	defer m.paid.end()
+	for _, list := range lists {
+		m.paid.wrote(list)
+	}
 	switch {
 	case cond != nil:
 		m.conditional(r, ra, cond, old, lists, out)
@@ -256,6 +265,7 @@ func (m *multiCall) plain(r *region, ra *pb.RegionAction, lists [][]cells.Cell, 
 		case a.Get != nil:
 			var list []cells.Cell
 			if list, err = m.s.read(r, a.Get); err == nil {
+				m.paid.read(list)
 				if a.GetGet().GetExistenceOnly() {
 					res = existsResult(r, len(list) > 0)
 				} else {

@@ -33,6 +33,11 @@ func (s *Server) mutate(ctx context.Context, c *rpcserver.Call, in *pb.MutateReq
 	if err := checkKind(in.GetMutation()); err != nil {
 		return nil, err
 	}
+	paid, err := s.admit(c, r, costOf(&pb.RegionAction{Action: []*pb.Action{{Mutation: in.GetMutation()}}}, in.Condition != nil))
+	if err != nil {
+		return nil, err
+	}
+	defer paid.end()
 	block, err := c.Cells()
 	if err != nil {
 		return nil, err
@@ -41,6 +46,7 @@ func (s *Server) mutate(ctx context.Context, c *rpcserver.Call, in *pb.MutateReq
 	if err != nil {
 		return nil, err
 	}
+	paid.wrote(list)
 	if len(c.Target.Rows) > 0 && len(c.Target.Rows[0]) == 0 && len(list) > 0 {
 		c.Target.Rows[0] = list[0].Row
 	}

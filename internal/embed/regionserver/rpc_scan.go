@@ -93,6 +93,19 @@ func (s *Server) scan(ctx context.Context, c *rpcserver.Call, in *pb.ScanRequest
 			return nil, cells.IOException("Illegal Capacity: " + itoa(rows))
 		}
 	}
+	if rows > 0 {
+		paid, err := s.admit(c, sc.region, cost{reads: 1, readBytes: estimatedScan})
+		if err != nil {
+			if in.ScannerId == nil {
+				s.scanners.finish(sc, false)
+			} else {
+				s.scanners.unread(sc, in.NextCallSeq != nil)
+			}
+			return nil, err
+		}
+		defer paid.end()
+		sc.paid = paid
+	}
 	return s.runScan(c, in, out, sc, rows)
 }
 
@@ -193,6 +206,7 @@ func (s *Server) runScan(c *rpcserver.Call, in *pb.ScanRequest, out *pb.ScanResp
 		s.scanners.finish(sc, false)
 		return nil, page.failed(err)
 	}
+	sc.paid.read(page.cells)
 	page.deliver()
 	if len(page.results) == 0 && sc.in.FilterDone() {
 		out.MoreResults = new(false)

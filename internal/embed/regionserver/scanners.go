@@ -47,6 +47,8 @@ type scanner struct {
 	maxBytes   int64
 	needCursor bool
 	meter      meter
+	// paid is the charge of the call that has the scanner.
+	paid *charge
 	// partialRow is the row of the last Result given out if that was partial.
 	partialRow []byte
 
@@ -172,6 +174,17 @@ func (t *scanners) give(s *scanner) {
 	if t.timer == nil {
 		t.timer = time.AfterFunc(t.lease, t.sweep)
 	}
+}
+
+// unread is give for a call that was refused before it had read anything: the
+// next one has its number again.
+func (t *scanners) unread(s *scanner, numbered bool) {
+	if numbered {
+		t.mu.Lock()
+		s.nextSeq--
+		t.mu.Unlock()
+	}
+	t.give(s)
 }
 
 // finish ends a busy scanner; remember says that it ended in order.

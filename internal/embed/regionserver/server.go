@@ -41,6 +41,8 @@ type Config struct {
 	// Lazy finds regions that are opened when they are first asked for; nil if
 	// there are none.
 	Lazy host.Lazy
+	// Quotas tells the throttles of calls; nil if there are none.
+	Quotas host.Quotas
 	// ReplicaReadPoint is the read point at which secondary replicas are read,
 	// 0 meaning the present one; nil if they never lag.
 	ReplicaReadPoint func() uint64
@@ -77,6 +79,7 @@ type Server struct {
 	lazy    int // of regions, those opened lazily
 
 	requests  atomic.Uint64
+	spent     throttles
 	compactOn atomic.Bool
 
 	// ctx ends with the server; background work runs on it.

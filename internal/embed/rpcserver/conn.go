@@ -247,7 +247,7 @@ func (c *Conn) next() (*Call, error) {
 		m := h.service.methods[string(req.Method)]
 		if m == nil {
 			call.Method = string(req.Method)
-			err = Unsupported("%s", req.Method)
+			err = c.unknownMethod(call.Method)
 		} else {
 			call.method, call.Method = m, m.name
 		}

@@ -3,6 +3,7 @@ package rpcserver
 import (
 	"context"
 	"fmt"
+	"net"
 
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
@@ -89,8 +90,21 @@ func Handle[M any, P interface {
 // parse; an IOException, so clients retry it.
 const classInvalidProtobuf = "org.apache.hbase.thirdparty.com.google.protobuf.InvalidProtocolBufferException"
 
-// Unsupported is the answer to what this server lacks: HBase's answer to an
-// unknown method, naming what is missing.
+// Unsupported is the answer to what this server lacks, naming it.
 func Unsupported(format string, args ...any) error {
 	return wire.NewRemoteError(wire.ClassDoNotRetryIO, "java.lang.UnsupportedOperationException: "+fmt.Sprintf(format, args...))
+}
+
+// unknownMethod is HBase's answer to a method that the service lacks.
+func (c *Conn) unknownMethod(name string) error {
+	here := ""
+	if a := c.nc.LocalAddr(); a != nil {
+		here = a.String()
+	}
+	client, _, err := net.SplitHostPort(c.remote)
+	if err != nil {
+		client = c.remote
+	}
+	return wire.NewRemoteError(wire.ClassDoNotRetryIO,
+		"/"+here+" is unable to read call parameter from client "+client+"; java.lang.UnsupportedOperationException: "+name)
 }
