@@ -4,14 +4,12 @@ package guests
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-hbase/holdfast/interop/peers"
 	"github.com/holdfast-hbase/holdfast/minihbase"
@@ -45,31 +43,6 @@ func TestJavaClient(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			t.Log(out[strings.LastIndex(out, "guest:"):])
-		})
-	}
-}
-
-// TestShell compares what the real shell prints on the embedded cluster with
-// what it printed on real HBase 2.6.4, line by line.
-func TestShell(t *testing.T) {
-	for script, recorded := range map[string]string{"shell.txt": "shell-2.4.17.txt", "shell-admin.txt": "shell-admin-2.4.17.txt"} {
-		t.Run(script, func(t *testing.T) {
-			c := start(t)
-			commands, err := os.ReadFile(script)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := os.ReadFile(filepath.Join("testdata", recorded))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := peers.Shell(t, c.ZooKeeper(), string(commands))
-			if err != nil {
-				t.Fatalf("%v\n%s", err, got)
-			}
-			if diff := cmp.Diff(normalize(string(want)), normalize(got)); diff != "" {
-				t.Errorf("the shell prints otherwise than on real HBase (- real, + embedded):\n%s", diff)
-			}
 		})
 	}
 }

@@ -177,17 +177,21 @@ func (c *Cluster) try(args ...string) error {
 	return nil
 }
 
+// Interactive is the argument with which the real shell prints errors as at its
+// prompt and goes on; without it, it ends with the first.
+const Interactive = "interactive"
+
 // Shell feeds commands to the real HBase shell 2.4.17 against a ZooKeeper and
 // gives what it prints.
-func Shell(t testing.TB, zookeeper, commands string) (string, error) {
+func Shell(t testing.TB, zookeeper, commands string, args ...string) (string, error) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(zookeeper)
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), "PEERS_DIR="+Dir(t, HBase24))
-	return runScript(env, 5*time.Minute, strings.NewReader(commands), "shell",
-		"hbase.zookeeper.quorum="+host, "hbase.zookeeper.property.clientPort="+port)
+	return runScript(env, 5*time.Minute, strings.NewReader(commands), append([]string{"shell",
+		"hbase.zookeeper.quorum=" + host, "hbase.zookeeper.property.clientPort=" + port}, args...)...)
 }
 
 // Java runs a single-file Java program with the client of a set on its class
