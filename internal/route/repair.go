@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"slices"
@@ -71,6 +72,7 @@ type probation struct {
 	attempts int
 	since    time.Time
 	age      time.Duration // of the gate's pace
+	last     error         // what was wrong with the region
 	at       time.Time
 }
 
@@ -82,7 +84,7 @@ func (c *Cache) repairOf(r *Route, now time.Time) *repair {
 	}
 	q := t.newRepair(r, now)
 	if p, ok := t.probed[r]; ok {
-		q.attempts, q.since, q.paced = p.attempts, p.since, now.Add(-p.age)
+		q.attempts, q.since, q.paced, q.last = p.attempts, p.since, now.Add(-p.age), p.last
 		delete(t.probed, r)
 		c.delay(q, now)
 		return q
@@ -329,7 +331,9 @@ func (c *Cache) repaired(batch []*repair, locs []*meta.Location, err error) (don
 					if ch.t.probed == nil {
 						ch.t.probed = make(map[*Route]probation)
 					}
-					ch.t.probed[n] = probation{attempts: q.attempts + 1, since: q.since, age: now.Sub(q.paced), at: now}
+					ch.t.probed[n] = probation{
+						attempts: q.attempts + 1, since: q.since, age: now.Sub(q.paced), last: cmp.Or(q.last, n.transit("")), at: now,
+					}
 					q.trying = !slices.Contains(ch.news, n)
 				}
 			}
