@@ -14,7 +14,9 @@ import (
 	"github.com/holdfast-hbase/holdfast/hbase"
 	"github.com/holdfast-hbase/holdfast/hbase/admin"
 	"github.com/holdfast-hbase/holdfast/internal/embed/cluster"
+	"github.com/holdfast-hbase/holdfast/internal/embed/store"
 	"github.com/holdfast-hbase/holdfast/interop/upproc"
+	"github.com/holdfast-hbase/holdfast/minihbase"
 )
 
 // crashState is what was acknowledged over all rounds: it must be there
@@ -65,6 +67,13 @@ func TestKill9(t *testing.T) {
 	}
 	defer client.Close()
 	s.verify(t, client, rounds)
+	// The directory is another process's: nobody else gets it.
+	if _, err := cluster.Fsck(t.Context(), dir, nil); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("fsck of a running cluster's directory: %v", err)
+	}
+	if c, err := minihbase.Start(t.Context(), minihbase.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), store.ErrLocked.Error()) {
+		t.Errorf("a second cluster on a running one's directory: %v, %v", c, err)
+	}
 	if len(s.rows) < 10*rounds {
 		t.Errorf("only %d rows were acknowledged", len(s.rows))
 	}

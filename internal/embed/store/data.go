@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -83,7 +84,7 @@ func (s *Store) CopyData(ctx context.Context, from, to uint32) (err error) {
 			return err
 		}
 		if b.Len() >= copyBatchBytes {
-			if err := ctx.Err(); err != nil {
+			if err := cmp.Or(ctx.Err(), s.room()); err != nil {
 				return err
 			}
 			if err := b.Commit(pebble.NoSync); err != nil {

@@ -146,6 +146,7 @@ func (s *Store) engineOptions(o *Options, fsys vfs.FS, inMemory bool) *pebble.Op
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{newTSCollector},
 		Logger:                      engineLogger{s, o.Logger},
+		EventListener:               &pebble.EventListener{FlushEnd: s.flushed},
 	}
 	if o.CacheBytes <= 0 {
 		po.CacheSize = 64 << 20

@@ -9,6 +9,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,8 @@ type Store struct {
 	locks  *rowLocks
 	nonces nonces
 	fatal  fatalError
+	// stuck is why the last flush could not write its file; nil if it could.
+	stuck atomic.Pointer[error]
 
 	gate gate // passed by every call that uses the engine
 
@@ -196,6 +199,27 @@ func (s *Store) failure() error {
 		return fmt.Errorf("store %s: %w", s.dir, *err)
 	}
 	return nil
+}
+
+// room refuses writes of data while the engine cannot flush, on a full disk
+// say: a few memtables later they would hang. The engine tries again and again,
+// so writes go on as soon as there is room. The catalog's, which are few and
+// cannot be half done, are let through.
+func (s *Store) room() error {
+	if err := s.stuck.Load(); err != nil {
+		return fmt.Errorf("store %s: no write is taken until a flush succeeds: %w", s.dir, *err)
+	}
+	return s.failure()
+}
+
+// flushed is told how each flush ended.
+func (s *Store) flushed(info pebble.FlushInfo) {
+	// A flush of nothing makes no file, which the engine calls an error.
+	if err := info.Err; err != nil && len(info.Output) == 0 && !strings.Contains(err.Error(), "empty table") {
+		s.stuck.Store(&err)
+		return
+	}
+	s.stuck.Store(nil)
 }
 
 // KV is one change of the catalog.

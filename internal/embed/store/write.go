@@ -394,7 +394,7 @@ func (t *Table) newWriter(schema *cells.Schema, now int64) *writer {
 // commit puts the cells into log and memtable.
 func (w *writer) commit() (pending, error) {
 	s := w.t.s
-	if err := s.failure(); err != nil {
+	if err := s.room(); err != nil {
 		return pending{}, err
 	}
 	if err := w.mem.begin(); err != nil {
