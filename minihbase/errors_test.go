@@ -336,16 +336,23 @@ func TestErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
-			defer cancel()
-			began := time.Now()
-			err = tt.op(ctx, tab)
-			took := time.Since(began)
-			t.Logf("after %v of %v: %v", took.Round(10*time.Microsecond), tt.deadline, err)
-			if err == nil {
-				t.Fatal("no error")
+			// A machine with more to do than it can may be late once.
+			var late time.Duration
+			for range 3 {
+				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+				began := time.Now()
+				err = tt.op(ctx, tab)
+				took := time.Since(began)
+				cancel()
+				t.Logf("after %v of %v: %v", took.Round(10*time.Microsecond), tt.deadline, err)
+				if err == nil {
+					t.Fatal("no error")
+				}
+				if late = took - max(tt.deadline, 0); late <= slack {
+					break
+				}
 			}
-			if late := took - max(tt.deadline, 0); late > slack {
+			if late > slack {
 				t.Errorf("%v after the deadline", late)
 			}
 			if tt.early && took > tt.deadline/4 {

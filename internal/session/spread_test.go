@@ -318,6 +318,7 @@ func TestHedgeToASecondConnection(t *testing.T) {
 		}
 		core.servers.Observe()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		// The first request's answer is lost.
 		var gets atomic.Int64
 		c.hook(func(q *query) *reply {
