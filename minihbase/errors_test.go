@@ -337,12 +337,12 @@ func TestErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A machine with more to do than it can may be late once.
-			var late time.Duration
+			var late, took time.Duration
 			for range 3 {
 				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
 				began := time.Now()
 				err = tt.op(ctx, tab)
-				took := time.Since(began)
+				took = time.Since(began)
 				cancel()
 				t.Logf("after %v of %v: %v", took.Round(10*time.Microsecond), tt.deadline, err)
 				if err == nil {
@@ -374,7 +374,7 @@ func TestErrors(t *testing.T) {
 					t.Errorf("the error does not say %q", s)
 				}
 			}
-			began = time.Now()
+			began := time.Now()
 			if err := client.Close(); err != nil {
 				t.Errorf("close: %v", err)
 			}
