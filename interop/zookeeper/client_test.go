@@ -143,8 +143,10 @@ func TestOneServer(t *testing.T) {
 	})
 	t.Run("frozen for less than the timeout", func(t *testing.T) {
 		e.freeze(0)
-		time.AfterFunc(4*time.Second, func() { e.thaw(0) })
+		thawed := make(chan struct{})
+		time.AfterFunc(4*time.Second, func() { e.thaw(0); close(thawed) })
 		t.Logf("frozen 4 s of 6 s: first write after %v", writeConfirmed(t, c, 30*time.Second))
+		<-thawed
 		sameSession(t, c, id)
 	})
 	t.Run("frozen for longer", func(t *testing.T) {

@@ -156,8 +156,26 @@ func (e *ensemble) signal(i int, s syscall.Signal) {
 	}
 }
 
-func (e *ensemble) freeze(i int) { e.t.Helper(); e.signal(i, syscall.SIGSTOP) }
-func (e *ensemble) thaw(i int)   { e.t.Helper(); e.signal(i, syscall.SIGCONT) }
+// freeze stops a server, and returns when it stands still.
+func (e *ensemble) freeze(i int) {
+	e.t.Helper()
+	e.signal(i, syscall.SIGSTOP)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.procs[i].Process.Pid))
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		// Behind the name, which is in parentheses, comes the state.
+		if at := strings.LastIndexByte(string(stat), ')'); strings.HasPrefix(string(stat[at:]), ") T") {
+			return
+		}
+		if time.Now().After(deadline) {
+			e.t.Fatalf("server %d does not stop: %s", i, stat)
+		}
+	}
+}
+
+func (e *ensemble) thaw(i int) { e.t.Helper(); e.signal(i, syscall.SIGCONT) }
 
 // kill is kill -9; a server that is not running is left alone.
 func (e *ensemble) kill(i int) {

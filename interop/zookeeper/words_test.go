@@ -47,6 +47,8 @@ var moments = []struct {
 	{regexp.MustCompile(`0x[0-9a-f]{8,}`), "SESSION"},
 	{regexp.MustCompile(`(?m)^([\w.]+=).*`), "$1"}, // envi, conf: the names are the contract
 	{regexp.MustCompile(`\w{3} \w{3} \d\d \d\d:\d\d:\d\d UTC \d{4}`), "DATE"},
+	{regexp.MustCompile(`(?m)^0 expire at .*\n`), ""}, // a set that everybody has left stays in the list for a while
+	{regexp.MustCompile(`Sets \(\d+\)`), "Sets (N)"},
 	{regexp.MustCompile(`(est|lresp)=\d+`), "$1=N"},
 	{regexp.MustCompile(`(min|avg|max)lat=\d+`), "${1}lat=N"},
 	{regexp.MustCompile(`llat=\d+`), "llat=N"},
