@@ -32,3 +32,24 @@ func TestAnswersRealHBase(t *testing.T) {
 	}
 	compare(t, got)
 }
+
+// TestThrottlesRealHBase: the recorded refusals are those of HBase 2.6.4.
+func TestThrottlesRealHBase(t *testing.T) {
+	c, err := peers.Open(peers.HBase26, 1, "<property><name>hbase.quota.enabled</name><value>true</value></property>"+
+		"<property><name>hbase.quota.refresh.period</name><value>500</value></property>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	got := playThrottles(t, c.Address())
+	if *record {
+		if err := os.WriteFile(throttlesFile, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compareThrottles(t, got)
+}

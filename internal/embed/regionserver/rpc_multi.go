@@ -110,8 +110,8 @@ func (m *multiCall) region(ra *pb.RegionAction, cond *pb.Condition, old bool, ou
 		return nil
 	}
 	defer m.paid.end()
-	for _, list := range lists {
-		m.paid.wrote(list)
+	for i, list := range lists {
+		m.paid.wrote(ra.GetAction()[i].GetMutation(), list)
 	}
 	switch {
 	case cond != nil:

@@ -46,7 +46,7 @@ func (s *Server) mutate(ctx context.Context, c *rpcserver.Call, in *pb.MutateReq
 	if err != nil {
 		return nil, err
 	}
-	paid.wrote(list)
+	paid.wrote(in.GetMutation(), list)
 	if len(c.Target.Rows) > 0 && len(c.Target.Rows[0]) == 0 && len(list) > 0 {
 		c.Target.Rows[0] = list[0].Row
 	}

@@ -19,6 +19,8 @@ const (
 	estimatedScan   = 1000
 	estimatedChange = 100
 	capacityUnit    = 1024
+	// cellOverhead is what a cell is serialized to besides its fields.
+	cellOverhead = 24
 )
 
 // maxLimiters bounds the targets a server keeps accounts of.
@@ -253,9 +255,16 @@ func (c *charge) read(list []cells.Cell) {
 	}
 }
 
-func (c *charge) wrote(list []cells.Cell) {
-	if c != nil {
-		c.real.writeBytes += bytesOf(list)
+// wrote counts a mutation whose cells are in its message, or in list.
+func (c *charge) wrote(p *pb.MutationProto, list []cells.Cell) {
+	if c == nil {
+		return
+	}
+	c.real.writeBytes += bytesOf(list)
+	for _, f := range p.GetColumnValue() {
+		for _, q := range f.GetQualifierValue() {
+			c.real.writeBytes += int64(cellOverhead + len(p.GetRow()) + len(f.GetFamily()) + len(q.GetQualifier()) + len(q.GetValue()))
+		}
 	}
 }
 
