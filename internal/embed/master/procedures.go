@@ -195,14 +195,20 @@ func foreign(e *cells.Exception) *pb.ForeignExceptionMessage {
 
 // list answers GetProcedures: what runs now, and what ended lately.
 func (ps *Procedures) list() []*pb.Procedure {
+	// Only looked at under the lock: making ten thousand messages there would
+	// hold up everybody who submits.
 	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	var out []*pb.Procedure
+	all := make([]procedure, 0, len(ps.byID))
 	now := ps.now()
 	for _, p := range ps.byID {
-		if p.finished && now.After(p.expires) {
-			continue
+		if !p.finished || !now.After(p.expires) {
+			all = append(all, *p)
 		}
+	}
+	ps.mu.Unlock()
+	out := make([]*pb.Procedure, 0, len(all))
+	for i := range all {
+		p := &all[i]
 		out = append(out, p.toProto())
 	}
 	slices.SortFunc(out, func(a, b *pb.Procedure) int { return cmp.Compare(a.GetProcId(), b.GetProcId()) })

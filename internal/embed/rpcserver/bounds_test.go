@@ -242,3 +242,24 @@ func TestSmallAnswersInSmallBuffers(t *testing.T) {
 		t.Errorf("%d MiB of heap for %d MiB of answers", n>>20, limit>>20)
 	}
 }
+
+// TestFatallyBehind: answers of calls that had all begun before any waited end the connection when they are far too many.
+func TestFatallyBehind(t *testing.T) {
+	h := newHarness(t, func(c *rpcserver.Config) { c.MaxUnread = 256 << 10 })
+	good, deaf := h.dial(rpctest.Options{}), h.dial(rpctest.Options{})
+	const calls = 300
+	go func() {
+		for range calls {
+			if _, err := deaf.Send(rpctest.Request{Method: "Get", Param: get("wait" + strings.Repeat("x", 100<<10))}); err != nil {
+				return // the test ends early
+			}
+		}
+	}()
+	for range calls {
+		<-h.begun
+	}
+	close(h.release) // 30 MB of answers, of which the kernel takes some
+	waitFor(t, "the connection ends", func() bool { return len(h.Conns()) <= 1 })
+	waitFor(t, "nothing waits any more", func() bool { return h.Unread() == 0 })
+	echo(t, good, "a")
+}

@@ -29,6 +29,9 @@ type writer struct {
 	waiting atomic.Bool
 }
 
+// fatal is how many times MaxUnread may wait before a connection is ended.
+const fatal = 8
+
 // coalesce is the size up to which answers are copied together; larger ones go
 // out by themselves in one vectored write.
 const coalesce = 64 << 10
@@ -64,6 +67,14 @@ func (w *writer) put(frame []byte, last bool, p pace) {
 	}
 	w.pending = append(w.pending, frame)
 	w.count(cost(frame))
+	if w.bytes > fatal*w.conn.server.cfg.MaxUnread {
+		// So many calls were in their handlers when nothing waited yet; HBase
+		// too ends such a connection (netty's fatal watermark).
+		w.mu.Unlock()
+		w.conn.server.log.Warn("connection ended: its client does not read", "remote", w.conn.remote)
+		w.conn.close()
+		return
+	}
 	w.average += (len(frame) - w.average) / 8
 	w.flushLocked()
 }
