@@ -188,7 +188,7 @@ func TestReplicationCommands(t *testing.T) {
 		{line: "get_peer_config '2'", want: " Cluster Key 127.0.0.1:23981:/other2\n k w\n l x\n"},
 		{line: "disable_peer '1'"},
 		{line: "enable_peer '2'"},
-		{line: "enable_peer '9'", fail: "Replication peer 9 does not exist"},
+		{line: "enable_peer '9'", fail: "no such replication peer"},
 		{line: "get_peer_config '9'", fail: "no such replication peer"},
 		{line: "list_replicated_tables", want: "TABLE:COLUMNFAMILY  ReplicationType\n t:f GLOBAL\n1 row(s)\n"},
 		{line: "enable_table_replication 'ns:u'", want: "The replication of table 'ns:u' successfully enabled\n"},
@@ -198,7 +198,7 @@ func TestReplicationCommands(t *testing.T) {
 		{line: "list_replicated_tables 'u.*'", want: "TABLE:COLUMNFAMILY  ReplicationType\n0 row(s)\n"},
 		{line: "remove_peer '1'"},
 		{line: "remove_peer '2'"},
-		{line: "remove_peer '2'", fail: "Replication peer 2 does not exist"},
+		{line: "remove_peer '2'", fail: "no such replication peer"},
 		{line: "enable_table_replication 't'", fail: "there is no peer"},
 	})
 }
