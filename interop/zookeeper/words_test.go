@@ -43,12 +43,18 @@ var moments = []struct {
 	to string
 }{
 	{regexp.MustCompile(`3\.8\.4-\w+`), "3.8.4-BUILD"},
-	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`0x[0-9a-f]{8,}`), "SESSION"},
 	{regexp.MustCompile(`(?m)^([\w.]+=).*`), "$1"}, // envi, conf: the names are the contract
 	{regexp.MustCompile(`\w{3} \w{3} \d\d \d\d:\d\d:\d\d UTC \d{4}`), "DATE"},
+	// The connection of the word before may or may not be gone yet.
+	{regexp.MustCompile(`(?m)^ /[\d.]+:\d+\[\d+\]\(queued=\d+,recved=\d+,sent=0\)\n`), ""},
+	{regexp.MustCompile(`\[\d+\]\(queued=\d+`), "[N](queued=N"}, // what the server's selector waits for
+	{regexp.MustCompile(`(?m)^\d+ expire at .*\n(\tip: /[\d.]+:\d+ sessionId: 0x0\n)+`), ""},
+	{regexp.MustCompile(`(?m)^Connections: \d+$`), "Connections: N"},
+	{regexp.MustCompile(`Connections Sets.*`), "Connections Sets"},
 	{regexp.MustCompile(`(?m)^0 expire at .*\n`), ""}, // a set that everybody has left stays in the list for a while
 	{regexp.MustCompile(`Sets \(\d+\)`), "Sets (N)"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`(est|lresp)=\d+`), "$1=N"},
 	{regexp.MustCompile(`(min|avg|max)lat=\d+`), "${1}lat=N"},
 	{regexp.MustCompile(`llat=\d+`), "llat=N"},
@@ -119,10 +125,10 @@ func monitored(lines []string) []string {
 	for _, l := range lines {
 		name, value, _ := strings.Cut(l, "\t")
 		switch name {
-		case "zk_packets_received", "zk_version", "zk_server_state", "zk_ephemerals_count", "zk_num_alive_connections", "zk_znode_count", "zk_global_sessions", "zk_local_sessions",
+		case "zk_packets_received", "zk_version", "zk_server_state", "zk_ephemerals_count", "zk_znode_count", "zk_global_sessions", "zk_local_sessions",
 			"zk_watch_count", "zk_outstanding_requests", "zk_auth_failed_count", "zk_connection_rejected", "zk_throttled_ops", "zk_approximate_data_size":
 			out = append(out, fmt.Sprintf("%s\t%s", name, value))
-		case "zk_avg_latency", "zk_min_latency", "zk_max_latency", "zk_packets_sent", "zk_uptime", "zk_stale_sessions_expired":
+		case "zk_avg_latency", "zk_min_latency", "zk_max_latency", "zk_packets_sent", "zk_num_alive_connections", "zk_uptime", "zk_stale_sessions_expired":
 			out = append(out, name)
 		}
 	}
