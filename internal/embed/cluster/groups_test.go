@@ -43,7 +43,7 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	const no = wire.ClassConstraint
-	refused("a group twice", exec("AddRSGroup", &pb.AddRSGroupRequest{RSGroupName: new("g")}, &pb.AddRSGroupResponse{}), no)
+	refused("a group twice", exec("AddRSGroup", &pb.AddRSGroupRequest{RSGroupName: new("g")}, &pb.AddRSGroupResponse{}), wire.ClassDoNotRetryIO)
 	refused("tables to a group without servers", exec("MoveTables", &pb.MoveTablesRequest{TargetGroup: new("g"), TableName: []*pb.TableName{nameProto("t")}}, &pb.MoveTablesResponse{}), no)
 	refused("an unknown group", exec("MoveServers", &pb.MoveServersRequest{TargetGroup: new("none"), Servers: []*pb.ServerName{sn}}, &pb.MoveServersResponse{}), no)
 	refused("removing default", exec("RemoveRSGroup", &pb.RemoveRSGroupRequest{RSGroupName: new("default")}, &pb.RemoveRSGroupResponse{}), no)
