@@ -46,8 +46,8 @@ crash: ## kill -9 of the whole process a hundred times under load, each time in 
 interop: build ## real HBase, its shell and Java client, real ZooKeeper (JDK 17, Maven, Python 3, Node)
 	interop/run
 
-interop-long: build ## what takes minutes more: all recorded cases and HFiles on real HBase
-	interop/run -tags interop,long -run 'Vectors|Reads|Loads|RealHBase' ./interop/conformance ./interop/hfile
+interop-long: build ## what takes minutes more: all recorded cases, transcripts, answers and HFiles on real HBase
+	interop/run -tags interop,long -run 'Vectors|Reads|Loads|RealHBase' ./interop/conformance ./interop/hfile ./interop/guests ./interop/admin
 
 lint: ## gofmt, vet, staticcheck and the rules of this house
 	@test -z "$$(gofmt -l cmd doctor examples hbase hbasetest internal interop minihbase zk)" || { gofmt -l cmd doctor examples hbase hbasetest internal interop minihbase zk; exit 1; }
