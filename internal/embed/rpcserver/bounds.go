@@ -90,6 +90,9 @@ func (c *Conn) readLarge(total int) ([]byte, error) {
 
 // crowded refuses a frame that is not all there.
 func (c *Conn) crowded(head []byte) error {
+	if len(head) == 0 {
+		head = c.head(readBuffer)
+	}
 	var req wire.ReceivedRequest
 	_ = wire.DecodeRequest(head, &req) // it is cut; the call id is set if it is there
 	x := wire.NewRemoteError(wire.ClassCallQueueTooBig, fmt.Sprintf("Call queue is full on %s, too many items queued ?", c.server.fullName))

@@ -168,6 +168,7 @@ func TestPackedBombs(t *testing.T) {
 	<-h.begun
 	for _, class := range []string{"GzipCodec", "SnappyCodec", "Lz4Codec", "ZStandardCodec", "DefaultCodec"} {
 		c := h.dial(rpctest.Options{Compressor: "org.apache.hadoop.io.compress." + class})
+		defer c.Close()
 		row := []byte("r")
 		put := &pb.MutateRequest{Region: get("r").Region, Mutation: &pb.MutationProto{Row: row, AssociatedCellCount: new(int32(1))}}
 		big := cells.Cell{Row: row, Family: []byte("f"), Type: cells.Put, Value: bytes.Repeat([]byte{7}, 2<<20)}
@@ -181,9 +182,11 @@ func TestPackedBombs(t *testing.T) {
 	c := h.dial(rpctest.Options{Compressor: "org.apache.hadoop.io.compress.GzipCodec"})
 	small := cells.Cell{Row: []byte("r"), Family: []byte("f"), Type: cells.Put, Value: []byte("v")}
 	put := &pb.MutateRequest{Region: get("r").Region, Mutation: &pb.MutationProto{Row: []byte("r"), AssociatedCellCount: new(int32(1))}}
-	if _, err := c.Call("Mutate", put, &pb.MutateResponse{}, small); err != nil {
-		t.Error("nothing is in flight any more, and yet:", err)
-	}
+	// A call's bytes are in flight until after its answer.
+	waitFor(t, "nothing is in flight any more", func() bool {
+		_, err := c.Call("Mutate", put, &pb.MutateResponse{}, small)
+		return err == nil
+	})
 }
 
 // TestManyThatDoNotRead: what waits for all clients is bounded, and one that reads is served meanwhile.

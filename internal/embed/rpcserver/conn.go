@@ -299,14 +299,19 @@ func (c *Conn) next() (*Call, error) {
 	return call, nil
 }
 
+// head is the beginning of a frame of which no more is going to be read: it says
+// which call to refuse, if it comes soon.
+func (c *Conn) head(most int) (head []byte) {
+	if c.nc.SetReadDeadline(time.Now().Add(time.Second)) == nil {
+		head, _ = c.r.Peek(min(readBuffer, most))
+	}
+	return head
+}
+
 // tooBig answers a request over the limit and ends the connection: what follows
 // in the stream would have to be read to be skipped.
 func (c *Conn) tooBig(big *wire.TooLargeError) error {
-	// Its head says which call to refuse, if it comes soon; the rest need not.
-	var head []byte
-	if c.nc.SetReadDeadline(time.Now().Add(time.Second)) == nil {
-		head, _ = c.r.Peek(min(readBuffer, int(min(big.Size, readBuffer))))
-	}
+	head := c.head(int(min(big.Size, readBuffer)))
 	var req wire.ReceivedRequest
 	// The frame is cut, so this fails; the call id is set if it is there.
 	_ = wire.DecodeRequest(head, &req)
