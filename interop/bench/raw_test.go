@@ -27,15 +27,33 @@ func newRaw(b *testing.B, loc admin.RegionLocation) *raw {
 	return r
 }
 
+// dialRaw makes one that gets the row.
 func dialRaw(loc admin.RegionLocation) (*raw, error) {
+	// get{row}
+	return dialRawCall(loc, "Get", field(nil, 1, []byte(row)))
+}
+
+// dialRawIncrement makes one that increments a column of the row.
+func dialRawIncrement(loc admin.RegionLocation) (*raw, error) {
+	// mutation{row, INCREMENT, column_value{family, qualifier_value{qualifier, value}}}
+	cell := field(field(nil, 1, []byte("raw")), 2, binary.BigEndian.AppendUint64(nil, 1))
+	mutation := append(field(nil, 1, []byte(row)), 2<<3, 1)
+	mutation = field(mutation, 3, field(field(nil, 1, []byte("f")), 2, cell))
+	return dialRawCall(loc, "Mutate", mutation)
+}
+
+// field appends a length-delimited protobuf field.
+func field(dst []byte, number int, v []byte) []byte {
+	dst = append(dst, byte(number<<3|2))
+	dst = binary.AppendUvarint(dst, uint64(len(v)))
+	return append(dst, v...)
+}
+
+// dialRawCall makes one for a method whose request is the region and one message.
+func dialRawCall(loc admin.RegionLocation, method string, what []byte) (*raw, error) {
 	conn, err := net.Dial("tcp", loc.Server.Address())
 	if err != nil {
 		return nil, err
-	}
-	field := func(dst []byte, number int, v []byte) []byte {
-		dst = append(dst, byte(number<<3|2))
-		dst = binary.AppendUvarint(dst, uint64(len(v)))
-		return append(dst, v...)
 	}
 	// ConnectionHeader: user_info{effective_user}, service_name,
 	// cell_block_codec_class, version_info (so that the answer's cells come in
@@ -55,12 +73,12 @@ func dialRaw(loc admin.RegionLocation) (*raw, error) {
 		conn.Close()
 		return nil, err
 	}
-	// GetRequest: region{type REGION_NAME, value}, get{row}.
+	// The request: region{type REGION_NAME, value}, and the message.
 	region := loc.Region
 	param := field(nil, 1, field([]byte{1 << 3, 1}, 2, region.Name()))
-	param = field(param, 2, field(nil, 1, []byte(row)))
-	// RequestHeader: call_id 1, method_name Get, request_param true, timeout.
-	request := field([]byte{1 << 3, 1}, 3, []byte("Get"))
+	param = field(param, 2, what)
+	// RequestHeader: call_id 1, method_name, request_param true, timeout.
+	request := field([]byte{1 << 3, 1}, 3, []byte(method))
 	request = append(request, 4<<3, 1, 7<<3)
 	request = binary.AppendUvarint(request, 60000)
 	body := binary.AppendUvarint(nil, uint64(len(request)))
