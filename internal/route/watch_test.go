@@ -29,7 +29,7 @@ func watch(t *testing.T, c *Cache, f *fakeMeta, regions int) {
 	if err := c.Warm(t.Context(), tbl, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * second) // the mark is found
+	time.Sleep(3 * second) // the mark is found, and there has been a poll from it
 	synctest.Wait()
 	if m := c.Stats().Watch.Mark; m == 0 {
 		t.Fatal("no mark was found")
