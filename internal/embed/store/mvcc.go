@@ -60,6 +60,13 @@ func (m *mvcc) begin() (seq, limit uint64) {
 	return m.last, limit
 }
 
+// begun is the last number given out.
+func (m *mvcc) begun() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
+}
+
 func (m *mvcc) slot(seq uint64) uint64 { return (seq - 1) % uint64(len(m.ring)) }
 
 func (m *mvcc) grow() {

@@ -172,10 +172,10 @@ func (t *Table) MutateRows(ctx context.Context, ms []*RowMutation, conditions []
 	for err == errSchemaChanged {
 		p, processed, err = t.mutateRows(ctx, t.Schema(), ms, conditions)
 	}
-	if err != nil || !processed {
-		return false, err
+	if err == nil {
+		err = t.s.finish(&p)
 	}
-	return true, t.s.finish(&p)
+	return processed && err == nil, err
 }
 
 func (t *Table) mutateRows(ctx context.Context, schema *cells.Schema, ms []*RowMutation, conditions []*Condition) (p pending, processed bool, err error) {
@@ -199,7 +199,7 @@ func (t *Table) mutateRows(ctx context.Context, schema *cells.Schema, ms []*RowM
 	for _, c := range conditions {
 		holds, _, err := t.holds(schema, c.Row, c)
 		if err != nil || !holds {
-			return pending{}, false, err
+			return pending{after: t.s.mvcc.begun()}, false, err
 		}
 	}
 	w := t.newWriter(schema, t.s.clockPastMarkers(ctx, &rows))
@@ -221,11 +221,17 @@ type pending struct {
 	wait    bool // for the disk
 	nonce   nonceKey
 	claimed bool
+	// after is, of a write that came to nothing, what may have decided that: a
+	// condition is read under the lock, and sees what readers do not see yet.
+	after uint64
 }
 
-// finish waits for the disk and makes the write visible.
+// finish waits for the disk and makes the write visible; or, if nothing was
+// written, what the caller was refused for: else a Get that follows would show
+// the row as it was before.
 func (s *Store) finish(p *pending) error {
 	if p.seq == 0 {
+		s.mvcc.wait(p.after)
 		return nil
 	}
 	var err error
@@ -326,7 +332,7 @@ func (t *Table) mutateOne(ctx context.Context, schema *cells.Schema, m *RowMutat
 		}
 		holds, ts, err := t.holds(schema, row, c)
 		if err != nil || !holds {
-			return pending{}, err
+			return pending{after: t.s.mvcc.begun()}, err
 		}
 		seen = ts
 	}

@@ -206,6 +206,56 @@ func TestConditionRace(t *testing.T) {
 	}
 }
 
+// Who was refused because of a write sees that write from then on, even if an
+// earlier one, of another row, still waits for its disk.
+func TestRefusalsAreSeenByReaders(t *testing.T) {
+	ctx := context.Background()
+	absent := func() *Condition {
+		return &Condition{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte("c"), Op: Equal}
+	}
+	m := func() *RowMutation {
+		return &RowMutation{Row: []byte("r"), Ops: []Op{put(at("f:c", -1, "mine"))}, Condition: absent()}
+	}
+	for name, refused := range map[string]func(*Table) (processed bool, err error){
+		"one": func(tab *Table) (bool, error) {
+			r, err := tab.MutateRow(ctx, m())
+			return r.Processed, err
+		},
+		"batch": func(tab *Table) (bool, error) {
+			rs, errs := tab.MutateBatch(ctx, []*RowMutation{m()})
+			return rs[0].Processed, errs[0]
+		},
+		"rows": func(tab *Table) (bool, error) {
+			return tab.MutateRows(ctx, []*RowMutation{{Row: []byte("r"), Ops: m().Ops}}, []*Condition{absent()})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testStore(t, Options{})
+			tab := testTable(t, s)
+			slow, _ := s.mvcc.begin()
+			var wg sync.WaitGroup
+			wg.Go(func() { mutate(t, tab, "r", put(at("f:c", -1, "theirs"))) })
+			for held := false; !held; {
+				holds, _, err := tab.holds(tab.Schema(), []byte("r"), absent())
+				if err != nil {
+					t.Fatal(err)
+				}
+				held = !holds
+			}
+			timer := time.AfterFunc(20*time.Millisecond, func() { s.mvcc.complete(slow) })
+			processed, err := refused(tab)
+			seen := get(t, tab, "r", cells.NewQuery())
+			if processed || err != nil || !strings.Contains(seen, "theirs") {
+				t.Errorf("%v, %v; a reader sees %q", processed, err, seen)
+			}
+			if timer.Stop() {
+				s.mvcc.complete(slow)
+			}
+			wg.Wait()
+		})
+	}
+}
+
 // Rules M1 to M4, M9.
 func TestMutationsRefused(t *testing.T) {
 	s := testStore(t, Options{})
