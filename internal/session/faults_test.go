@@ -353,7 +353,7 @@ func TestErrorTable(t *testing.T) {
 		{name: "Throttling", times: 1, reply: func(*fakeCluster, *query) *reply {
 			return &reply{err: wire.NewThrottling("number of requests exceeded", 2*time.Second)}
 		}, attempts: 2, min: 2 * time.Second, max: 2300 * time.Millisecond},
-		{name: "RegionServerStopped", times: 1, reply: class(wire.ClassRegionServerStopped), attempts: 2, meta: 8, min: 30 * time.Millisecond, max: time.Second},
+		{name: "RegionServerStopped", times: 1, reply: class(wire.ClassRegionServerStopped), attempts: 2, meta: 16, min: 30 * time.Millisecond, max: time.Second},
 		{name: "unknown class", times: 1, reply: class("com.example.Strange"), attempts: 2, min: 50 * time.Millisecond, max: 100 * time.Millisecond},
 		{name: "connection closed", times: 1, reply: func(*fakeCluster, *query) *reply { return &reply{kill: true} }, attempts: 2, max: 10 * time.Millisecond},
 		{name: "attempt timeout", times: 1, reply: func(*fakeCluster, *query) *reply { return &reply{swallow: true} }, attempts: 2, min: 10 * time.Second, max: 10 * time.Second},

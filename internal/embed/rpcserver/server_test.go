@@ -103,6 +103,9 @@ func (h *harness) get(ctx context.Context, c *rpcserver.Call, in *pb.GetRequest)
 	case strings.HasPrefix(row, "big"):
 		c.ReplyCells(cells.Cell{Row: []byte(row), Family: []byte("f"), Type: cells.Put, Value: make([]byte, 1<<20)})
 		return &pb.GetResponse{}, nil
+	case strings.HasPrefix(row, "medium"):
+		c.ReplyCells(cells.Cell{Row: []byte(row), Family: []byte("f"), Type: cells.Put, Value: make([]byte, 64<<10)})
+		return &pb.GetResponse{}, nil
 	case row == "error":
 		return nil, errors.New("plain error")
 	case row == "exception":
