@@ -23,8 +23,8 @@ const (
 	gateStep  = 60 * time.Millisecond
 	gateShare = 16
 	// gateCrowd is how many gates may be looked at in a second. They share reads:
-	// 3,000 regions of a dead server cost meta 30 reads a second.
-	gateCrowd = 6000
+	// 3,000 regions of a dead server, at half a second each, cost meta 30 reads a second.
+	gateCrowd = 3000
 )
 
 // holeWaits is how often a row is looked up that no region in meta holds: the

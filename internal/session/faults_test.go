@@ -347,7 +347,7 @@ func TestErrorTable(t *testing.T) {
 	}{
 		{name: "NotServingRegion", times: 1, reply: class(wire.ClassNotServingRegion), attempts: 2, meta: 12, min: 0, max: 3 * time.Second},
 		{name: "WrongRegion", times: 1, reply: class(wire.ClassWrongRegion), attempts: 2, meta: 12, min: 0, max: 3 * time.Second},
-		{name: "RegionOpening", times: 3, reply: class(wire.ClassRegionOpening), attempts: 4, meta: 5, min: 30 * time.Millisecond, max: 80 * time.Millisecond},
+		{name: "RegionOpening", times: 3, reply: class(wire.ClassRegionOpening), attempts: 4, meta: 5, min: 20 * time.Millisecond, max: 80 * time.Millisecond},
 		{name: "RegionTooBusy", times: 2, reply: class(wire.ClassRegionTooBusy), attempts: 3, min: 70 * time.Millisecond, max: 160 * time.Millisecond},
 		{name: "CallQueueTooBig", times: 2, reply: class(wire.ClassCallQueueTooBig), attempts: 3, min: 140 * time.Millisecond, max: 310 * time.Millisecond},
 		{name: "Throttling", times: 1, reply: func(*fakeCluster, *query) *reply {
