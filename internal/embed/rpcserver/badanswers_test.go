@@ -123,11 +123,12 @@ func TestOversize(t *testing.T) {
 		}
 		before := h.events.LastSeq()
 		c := h.dial(rpctest.Options{})
-		for id := range uint32(2) {
-			if _, err := c.Send(rpctest.Request{CallID: id + 1, Method: "Get", Param: get("row")}); err != nil {
+		send := func(id uint32) {
+			if _, err := c.Send(rpctest.Request{CallID: id, Method: "Get", Param: get("row")}); err != nil {
 				t.Fatal(err)
 			}
 		}
+		send(1)
 		// The first answer whole; then, once both calls have ended, nothing more.
 		if err := c.Conn.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 			t.Fatal(err)
@@ -141,6 +142,7 @@ func TestOversize(t *testing.T) {
 			}
 			got = append(got, buf[:n]...)
 		}
+		send(2)
 		if _, err := h.events.Wait(t.Context(), eventlog.Filter{Method: "Get"}, before, 2); err != nil {
 			t.Fatal(err)
 		}

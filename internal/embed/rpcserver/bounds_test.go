@@ -228,7 +228,7 @@ func TestSmallAnswersInSmallBuffers(t *testing.T) {
 	c := h.dial(rpctest.Options{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		c.Conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
