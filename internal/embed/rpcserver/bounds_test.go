@@ -241,7 +241,7 @@ func TestSmallAnswersInSmallBuffers(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if n := int64(after.HeapAlloc) - int64(before.HeapAlloc); n > 10*limit {
+	if n := int64(after.HeapAlloc) - int64(before.HeapAlloc); n > 64*limit { // a read buffer for each would be hundreds
 		t.Errorf("%d MiB of heap for %d MiB of answers", n>>20, limit>>20)
 	}
 }
