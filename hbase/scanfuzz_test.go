@@ -65,7 +65,7 @@ func FuzzScanAnswer(f *testing.F) {
 			}
 			parts := reply.scanAnswer
 			if len(parts.plain.counts) > 0 {
-				if parts.parts, err = parts.plain.parts(); err != nil {
+				if parts.parts, err = parts.plain.parts(nil); err != nil {
 					t.Fatalf("a block that was looked through: %v", err)
 				}
 			}

@@ -87,8 +87,10 @@ func (r *scanRows) make() bool {
 	return true
 }
 
-// parts makes what the state machine takes of any answer.
-func (p plainRows) parts() ([]scanPart, error) {
+// parts makes what the state machine takes of any answer. Results without cells
+// say nothing, and are not worth their memory; more, if not nil, adds what else
+// is known of the i-th.
+func (p plainRows) parts(more func(i int, part *scanPart)) ([]scanPart, error) {
 	total, n := 0, 0
 	for _, c := range p.counts {
 		total += int(c)
@@ -99,9 +101,13 @@ func (p plainRows) parts() ([]scanPart, error) {
 		return nil, err
 	}
 	parts := make([]scanPart, 0, n)
-	for _, c := range p.counts {
-		if c > 0 {
-			parts, all = append(parts, scanPart{cells: all[:c:c], stale: p.stale}), all[c:]
+	for i, c := range p.counts {
+		if c == 0 {
+			continue
+		}
+		parts, all = append(parts, scanPart{cells: all[:c:c], stale: p.stale}), all[c:]
+		if more != nil {
+			more(i, &parts[len(parts)-1])
 		}
 	}
 	return parts, nil

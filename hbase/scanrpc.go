@@ -222,29 +222,16 @@ func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
 		}
 		reply.plain = plain
 	} else if len(plain.counts) > 0 {
-		total, parts := 0, 0
-		for _, n := range resp.CellsPerResult {
-			total += int(n)
-			parts += min(int(n), 1)
-		}
-		all, err := decodeCells(block, total, nil)
-		if err != nil {
-			return nil, err
-		}
-		// Results without cells say nothing, and are not worth their memory.
-		reply.parts = make([]scanPart, 0, parts)
-		for i, n := range resp.CellsPerResult {
-			if n == 0 {
-				continue
-			}
-			p := scanPart{cells: all[:n:n], stale: stale}
+		var err error
+		if reply.parts, err = plain.parts(func(i int, p *scanPart) {
 			if i < len(resp.PartialFlagPerResult) {
 				p.partial = resp.PartialFlagPerResult[i]
 			}
 			if i < len(resp.QueryMetrics) {
 				p.scanned = resp.QueryMetrics[i].GetBlockBytesScanned()
 			}
-			reply.parts, all = append(reply.parts, p), all[n:]
+		}); err != nil {
+			return nil, err
 		}
 	}
 	if resp.ScanMetrics != nil {

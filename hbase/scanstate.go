@@ -187,7 +187,7 @@ func (st *scanState) answer(a *scanAnswer) (scanRows, error) {
 		return rowsOf(plain), err
 	}
 	if len(a.plain.counts) > 0 {
-		if a.parts, err = a.plain.parts(); err != nil {
+		if a.parts, err = a.plain.parts(nil); err != nil {
 			return scanRows{}, err
 		}
 	}

@@ -30,7 +30,7 @@ func TestAnswersRealHBase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	compare(t, got)
+	compare(t, answersFile, got)
 }
 
 // TestThrottlesRealHBase: the recorded refusals are those of HBase 2.6.4.
@@ -51,5 +51,5 @@ func TestThrottlesRealHBase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	compareThrottles(t, got)
+	compare(t, throttlesFile, got)
 }

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast-hbase/holdfast/hbase"
 	"github.com/holdfast-hbase/holdfast/hbase/admin"
@@ -36,18 +33,7 @@ func TestThrottles(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	compareThrottles(t, playThrottles(t, c.Address()))
-}
-
-func compareThrottles(t *testing.T, got string) {
-	t.Helper()
-	want, err := os.ReadFile(throttlesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("refused otherwise than by HBase 2.6.4 (- HBase, + now):\n%s", diff)
-	}
+	compare(t, throttlesFile, playThrottles(t, c.Address()))
 }
 
 // waits of limits of bytes depend on what was read and written before.

@@ -57,8 +57,8 @@ type Options struct {
 	Events int
 	// HBaseVersion is what the cluster calls itself; "" means 2.6.4.
 	HBaseVersion string
-	// Quotas is hbase.quota.enabled: quotas are kept in hbase:quota, though not
-	// enforced. Off, as in HBase, they are refused.
+	// Quotas is hbase.quota.enabled: quotas are kept in hbase:quota, throttles
+	// are enforced, space is not counted. Off, as in HBase, they are refused.
 	Quotas bool
 	// Logger; nil discards.
 	Logger *slog.Logger

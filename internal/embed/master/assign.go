@@ -374,24 +374,18 @@ func (m *Master) ServerDied(ctx context.Context, dead meta.ServerName) error {
 // Move opens a region on another server: the one named, or, with the zero
 // name, one of the others.
 func (m *Master) Move(ctx context.Context, encoded string, to meta.ServerName) error {
-	r := m.state().Region(encoded)
-	if r == nil {
+	if m.state().Region(encoded) == nil {
 		return m.moveReplica(ctx, encoded, to)
 	}
-	unlock, err := m.lockRegion(ctx, r.Info.Table.String(), encoded)
+	r, t, unlock, err := m.lockedRegion(ctx, encoded)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	s := m.state()
-	r, t := s.Region(encoded), s.Table(r.Info.Table)
-	if r == nil || t == nil {
-		return unknownRegion(encoded)
-	}
 	if r.State != pb.RegionState_OPEN {
 		return refuse(wire.ClassDoNotRetryRegion, "%s is not OPEN; state=%s", r.Encoded, r.State)
 	}
-	dst, err := m.destination(s, t, r, to)
+	dst, err := m.destination(m.state(), t, r, to)
 	if err != nil || dst == nil {
 		return err
 	}
@@ -463,22 +457,32 @@ func (m *Master) move(ctx context.Context, t *catalog.Table, r *catalog.Region, 
 	return nil
 }
 
-// Assign opens a region that is open nowhere; one that is open stays.
-func (m *Master) Assign(ctx context.Context, encoded string) error {
+// lockedRegion locks a region, and gives it and its table as they are then.
+func (m *Master) lockedRegion(ctx context.Context, encoded string) (*catalog.Region, *catalog.Table, func(), error) {
 	r := m.state().Region(encoded)
 	if r == nil {
-		return unknownRegion(encoded)
+		return nil, nil, nil, unknownRegion(encoded)
 	}
 	unlock, err := m.lockRegion(ctx, r.Info.Table.String(), encoded)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s := m.state()
+	r, t := s.Region(encoded), s.Table(r.Info.Table)
+	if r == nil || t == nil {
+		unlock()
+		return nil, nil, nil, unknownRegion(encoded)
+	}
+	return r, t, unlock, nil
+}
+
+// Assign opens a region that is open nowhere; one that is open stays.
+func (m *Master) Assign(ctx context.Context, encoded string) error {
+	r, t, unlock, err := m.lockedRegion(ctx, encoded)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	s := m.state()
-	r, t := s.Region(encoded), s.Table(r.Info.Table)
-	if r == nil || t == nil {
-		return unknownRegion(encoded)
-	}
 	if r.Parent() {
 		return refuse(wire.ClassDoNotRetryRegion, "%s is split or merged; state=%s", encoded, r.State)
 	}
@@ -490,19 +494,11 @@ func (m *Master) Assign(ctx context.Context, encoded string) error {
 
 // Unassign closes a region and leaves it closed.
 func (m *Master) Unassign(ctx context.Context, encoded string) error {
-	r := m.state().Region(encoded)
-	if r == nil {
-		return unknownRegion(encoded)
-	}
-	unlock, err := m.lockRegion(ctx, r.Info.Table.String(), encoded)
+	r, _, unlock, err := m.lockedRegion(ctx, encoded)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	r = m.state().Region(encoded)
-	if r == nil {
-		return unknownRegion(encoded)
-	}
 	if r.State != pb.RegionState_OPEN {
 		return nil
 	}

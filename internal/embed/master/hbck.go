@@ -164,20 +164,11 @@ func (m *Master) transits(ctx context.Context, specs []*pb.RegionSpecifier, over
 // reassign opens a region whatever its state, where it is open already if it
 // is.
 func (m *Master) reassign(ctx context.Context, encoded string) error {
-	r := m.state().Region(encoded)
-	if r == nil {
-		return unknownRegion(encoded)
-	}
-	unlock, err := m.lockRegion(ctx, r.Info.Table.String(), encoded)
+	r, t, unlock, err := m.lockedRegion(ctx, encoded)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	s := m.state()
-	r, t := s.Region(encoded), s.Table(r.Info.Table)
-	if r == nil || t == nil {
-		return unknownRegion(encoded)
-	}
 	var where host.RegionServer
 	for _, rs := range m.cfg.Servers.Live() {
 		if rs.Alive() && slices.ContainsFunc(rs.Regions(), func(h *host.Region) bool { return h.Encoded == encoded }) {
