@@ -26,6 +26,10 @@ func WithServers(n int) Option { return func(c *config) { c.cluster.Servers = n 
 // WithBackupMasters has so many masters wait to take over, 0 to 10.
 func WithBackupMasters(n int) Option { return func(c *config) { c.cluster.BackupMasters = n } }
 
+// WithZooKeepers has so many members in the ZooKeeper ensemble, 1 to 15, for
+// BreakZooKeeper and StallZooKeeperLeader.
+func WithZooKeepers(n int) Option { return func(c *config) { c.cluster.ZooKeepers = n } }
+
 // WithDir keeps the data on disk, for tests that close a cluster and open it
 // again: t.TempDir() is the usual folder.
 func WithDir(dir string) Option { return func(c *config) { c.cluster.Dir = dir } }

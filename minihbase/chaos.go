@@ -106,6 +106,6 @@ func (m *Cluster) RemoveZNode(path string) error { return m.c.ZooKeeper().Delete
 func (m *Cluster) RestoreZNodes() { m.c.RestoreZNodes() }
 
 // ZooKeeperServer is the ZooKeeper endpoint: its tree, its sessions, and what
-// can be wrong with it (Freeze, Resume, Refuse, DropConnections, ExpireSession,
-// and Member(0).SetFault for the rest).
+// can be wrong with it (ExpireSession, MoveSession, SetLimits; BreakZooKeeper has
+// the rest).
 func (m *Cluster) ZooKeeperServer() *zkserver.Server { return m.c.ZooKeeper() }

@@ -343,6 +343,22 @@ func (s *controlServer) follow(w http.ResponseWriter, r *http.Request, f EventFi
 	}
 }
 
+// member is the index of a member of the ensemble; every one if none is named.
+func member(i *int) int {
+	if i == nil {
+		return AllZooKeepers
+	}
+	return *i
+}
+
+// orNotFound gives the lack of a member its status.
+func orNotFound(err error) error {
+	if errors.Is(err, ErrNoZooKeeper) {
+		return notFound(err)
+	}
+	return err
+}
+
 func (s *controlServer) zkRoutes(mux *http.ServeMux) {
 	zk := s.m.c.ZooKeeper()
 	handle(mux, "POST /zk/fault", func(_ *http.Request, q control.ZooKeeperFault) (any, error) {
@@ -356,14 +372,39 @@ func (s *controlServer) zkRoutes(mux *http.ServeMux) {
 		if !known {
 			return nil, badRequest(fmt.Errorf("mode %q is not known", q.Mode))
 		}
-		return nil, zk.Member(0).SetFault(f)
+		return nil, orNotFound(s.m.BreakZooKeeper(member(q.Member), f))
 	})
-	handle(mux, "POST /zk/drop", func(*http.Request, none) (any, error) { zk.DropConnections(); return nil, nil })
+	handle(mux, "GET /zk/members", func(*http.Request, none) (any, error) {
+		out := []control.ZooKeeperMember{}
+		for _, z := range s.m.ZooKeeperMembers() {
+			f := z.Fault
+			out = append(out, control.ZooKeeperMember{Index: z.Index, Address: z.Address, Leader: z.Leader, Fault: control.ZooKeeperFault{
+				Mode: f.Mode.String(), Latency: control.Duration(f.Latency), StallPings: f.StallPings, HangAfter: f.HangAfter, Truncate: f.Truncate, HalfHandshake: f.HalfHandshake,
+			}})
+		}
+		return out, nil
+	})
+	handle(mux, "POST /zk/mend", func(*http.Request, none) (any, error) { return nil, s.m.MendZooKeeper() })
+	handle(mux, "POST /zk/stall-leader", func(_ *http.Request, q control.StallRequest) (any, error) {
+		notice, elect := 10*time.Second, 2*time.Second
+		if q.Notice != nil {
+			notice = time.Duration(*q.Notice)
+		}
+		if q.Elect != nil {
+			elect = time.Duration(*q.Elect)
+		}
+		return nil, s.m.StallZooKeeperLeader(notice, elect)
+	})
+	handle(mux, "POST /zk/drop", func(_ *http.Request, q struct {
+		Member *int `json:"member"`
+	}) (any, error) {
+		return nil, orNotFound(s.m.DropZooKeeperConnections(member(q.Member)))
+	})
 	handle(mux, "GET /zk/sessions", func(*http.Request, none) (any, error) {
 		out := []control.Session{}
 		for _, i := range zk.Sessions() {
 			out = append(out, control.Session{ID: control.SessionID(i.ID), Timeout: control.Duration(i.Timeout), ExpiresIn: control.Duration(i.ExpiresIn),
-				Internal: i.Internal, RemoteAddr: i.RemoteAddr, Ephemerals: i.Ephemerals})
+				Internal: i.Internal, RemoteAddr: i.RemoteAddr, Member: i.Member, Ephemerals: i.Ephemerals})
 		}
 		return out, nil
 	})

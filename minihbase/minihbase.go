@@ -24,9 +24,16 @@ type Options struct {
 	// BackupMasters wait to take over from the master; none by default.
 	BackupMasters int
 
+	// ZooKeepers is the number of members of the ZooKeeper ensemble, 1 by default,
+	// at most 15. They share one tree and have no quorum between them; what
+	// clients can see of an ensemble whose members fail is played on request
+	// (BreakZooKeeper, StallZooKeeperLeader).
+	ZooKeepers int
+
 	// Ports. 0 takes any free port; region servers take consecutive ports from
-	// RegionServerPort on, backup masters from MasterPort+1 on. ControlPort -1
-	// switches the control port off.
+	// RegionServerPort on, backup masters from MasterPort+1 on, members of the
+	// ensemble from ZooKeeperPort on. ControlPort -1 switches the control port
+	// off.
 	ZooKeeperPort, MasterPort, RegionServerPort, ControlPort int
 	// Advertise is the host name under which clients reach the servers;
 	// 127.0.0.1 by default. With another one, servers listen on all addresses;
@@ -114,6 +121,9 @@ func (o *Options) check() error {
 	if o.BackupMasters < 0 || o.BackupMasters > 10 {
 		errs = append(errs, fmt.Errorf("%d BackupMasters: 0 to 10 are possible", o.BackupMasters))
 	}
+	if o.ZooKeepers < 0 || o.ZooKeepers > 15 {
+		errs = append(errs, fmt.Errorf("%d ZooKeepers: 0 (for 1) to 15 are possible", o.ZooKeepers))
+	}
 	if o.ZNodeParent != "" && (!strings.HasPrefix(o.ZNodeParent, "/") || strings.HasSuffix(o.ZNodeParent, "/")) {
 		errs = append(errs, fmt.Errorf("ZNodeParent %q is not like /hbase", o.ZNodeParent))
 	}
@@ -133,7 +143,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c, err := cluster.Start(ctx, cluster.Options{
 		Dir: o.Dir, Servers: o.Servers, BackupMasters: o.BackupMasters,
-		ZooKeeperPort: o.ZooKeeperPort, MasterPort: o.MasterPort, RegionServerPort: o.RegionServerPort,
+		ZooKeepers: o.ZooKeepers, ZooKeeperPort: o.ZooKeeperPort, MasterPort: o.MasterPort, RegionServerPort: o.RegionServerPort,
 		Advertise: o.Advertise, ZNodeParent: o.ZNodeParent, NoFsync: o.NoFsync, CacheBytes: o.CacheBytes,
 		SessionTimeout: o.SessionTimeout, RecoveryDelay: o.RecoveryDelay, LoseUnsynced: o.LoseUnsynced, ScannerLease: o.ScannerLease,
 		JanitorPeriod: o.JanitorPeriod, ZooKeeperTick: o.ZooKeeperTick,
@@ -164,13 +174,18 @@ func (m *Cluster) Close() error {
 // "shutdown"), or after Close.
 func (m *Cluster) Done() <-chan struct{} { return m.c.Done() }
 
-// Address is what clients connect to: hbase://host:port/parent.
+// Address is what clients connect to: hbase://host:port/parent, with every
+// member of the ensemble: hbase://host:port,host:port/parent.
 func (m *Cluster) Address() string {
 	return "hbase://" + m.ZooKeeper() + m.c.ZNodeParent()
 }
 
-// ZooKeeper is ZooKeeper's host:port.
+// ZooKeeper is ZooKeeper's host:port; of an ensemble, the members' with commas
+// between them, as ZooKeeper's clients take them.
 func (m *Cluster) ZooKeeper() string { return m.c.ZooKeeperAddress() }
+
+// ZooKeepers are the host:port of the ensemble's members by index.
+func (m *Cluster) ZooKeepers() []string { return m.c.ZooKeeperAddresses() }
 
 // Master is the active master's host:port; while there is none, the first
 // master's.
@@ -195,14 +210,20 @@ func (m *Cluster) Control() string {
 
 // SiteXML is an hbase-site.xml for Java clients.
 func (m *Cluster) SiteXML() string {
-	host, port, _ := meta.ParseAddress(m.ZooKeeper())
+	quorum := m.ZooKeeper()
+	// A lone server's port goes where the oldest clients look for it; with the
+	// servers of an ensemble each has its own, which wins over clientPort.
+	host, port, _ := meta.ParseAddress(m.ZooKeepers()[0])
+	if len(m.ZooKeepers()) == 1 {
+		quorum = host
+	}
 	return fmt.Sprintf(`<?xml version="1.0"?>
 <configuration>
   <property><name>hbase.zookeeper.quorum</name><value>%s</value></property>
   <property><name>hbase.zookeeper.property.clientPort</name><value>%d</value></property>
   <property><name>zookeeper.znode.parent</name><value>%s</value></property>
 </configuration>
-`, host, port, m.c.ZNodeParent())
+`, quorum, port, m.c.ZNodeParent())
 }
 
 // Clock is the cluster's clock.

@@ -227,6 +227,62 @@ func TestLeaderFrozen(t *testing.T) {
 	}
 }
 
+// One follower has lost its leader and has not noticed; the others serve. Reads go on, and a write that finds no answer costs part of the session,
+// never the session.
+func TestLeaderlessFollower(t *testing.T) {
+	inWorld(t, 3, zkserver.Config{Leader: 1}, func(t *testing.T, w *world) {
+		w.open(w.config(6 * time.Second))
+		w.ephemeral()
+		id := w.c.SessionID()
+		w.fault(0, zkserver.Fault{Mode: zkserver.Leaderless})
+		if took, err := w.get(time.Second); err != nil || took > 100*time.Millisecond {
+			t.Fatal("a read, which needs no leader:", took, err)
+		}
+		began := time.Now()
+		var err error
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			_, err = w.c.Set(ctx, "/e", []byte("x"), zk.AnyVersion)
+			cancel()
+			if !errors.Is(err, zk.ErrConnectionLoss) {
+				break
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, "a write", time.Since(began), 0, 4500*time.Millisecond)
+		w.sameSession(id)
+		if w.c.Server() == w.addrs[0] {
+			t.Fatal("it is still on the follower without a leader")
+		}
+	})
+}
+
+// Resume ends what StallLeader began: nothing that was still to come happens.
+func TestStallEnds(t *testing.T) {
+	inWorld(t, 3, zkserver.Config{}, func(t *testing.T, w *world) {
+		w.open(w.config(6 * time.Second))
+		w.ephemeral()
+		id := w.c.SessionID()
+		w.s.StallLeader(2*time.Second, 2*time.Second)
+		time.Sleep(time.Second)
+		if err := w.s.Resume(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		for i := range 3 {
+			if f := w.s.Member(i).Fault(); f != (zkserver.Fault{}) {
+				t.Errorf("member %d: %+v", i, f)
+			}
+		}
+		if w.s.Leader() != 0 {
+			t.Errorf("member %d leads", w.s.Leader())
+		}
+		w.sameSession(id)
+	})
+}
+
 // G7: the data directory was wiped. Nothing can resume the session; calls end with their context and say what it looks like.
 func TestDataWiped(t *testing.T) {
 	inWorld(t, 1, zkserver.Config{}, func(t *testing.T, w *world) {

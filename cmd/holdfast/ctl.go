@@ -146,6 +146,21 @@ func (c *ctl) print(cmd *cobra.Command, v any) error {
 		for _, n := range v {
 			fmt.Fprintf(w, "%d\t%s\t%s.%s\t%s\t%s\n", n.Calls, n.Server, n.Service, n.Method, n.Table, n.Outcome)
 		}
+	case []control.ZooKeeperMember:
+		fmt.Fprintln(w, "MEMBER\tADDRESS\tROLE\tFAULT")
+		for _, m := range v {
+			role := ""
+			if len(v) > 1 {
+				if role = "follower"; m.Leader {
+					role = "leader"
+				}
+			}
+			b, err := json.Marshal(m.Fault)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", m.Index, m.Address, role, b)
+		}
 	case []control.RuleStatus:
 		fmt.Fprintln(w, "ID\tHITS\tRULE")
 		for _, r := range v {
@@ -530,6 +545,13 @@ func (c *ctl) zookeeper() *cobra.Command {
 	cmd := &cobra.Command{Use: "zk", Short: "faults of the ZooKeeper endpoint", Args: onlyCommands, RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() }}
 	cmd.AddCommand(
 		c.zkFault(),
+		&cobra.Command{Use: "members", Short: "list the members of the ensemble and what is wrong with them", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			return k.ZooKeeperMembers(ctx)
+		})},
+		&cobra.Command{Use: "mend", Short: "make every member healthy", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+			return nil, k.MendZooKeeper(ctx)
+		})},
+		c.zkStallLeader(),
 		&cobra.Command{Use: "sessions", Short: "list the sessions", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
 			return k.Sessions(ctx)
 		})},
@@ -562,16 +584,31 @@ func (c *ctl) zookeeper() *cobra.Command {
 func (c *ctl) zkFault() *cobra.Command {
 	var fault control.ZooKeeperFault
 	var latency time.Duration
+	var member int
 	cmd := &cobra.Command{Use: "fault MODE", Short: "healthy, frozen, refuse, \"black hole\", hangup, silent, leaderless, electing, read-only", Args: argsBetween(1, 1), RunE: c.do(func(ctx context.Context, k *control.Client, args []string) (any, error) {
 		fault.Mode, fault.Latency = args[0], control.Duration(latency)
+		if member >= 0 {
+			fault.Member = &member
+		}
 		return nil, k.ZooKeeperFault(ctx, fault)
 	})}
 	f := cmd.Flags()
+	f.IntVar(&member, "member", -1, "the member of the ensemble, counted from 0 (-1: every one)")
 	f.DurationVar(&latency, "latency", 0, "every answer comes so much later")
 	f.BoolVar(&fault.StallPings, "stall-pings", false, "pings are not answered")
 	f.IntVar(&fault.HangAfter, "hang-after", 0, "answer so many requests of a connection, then none")
 	f.IntVar(&fault.Truncate, "truncate", 0, "cut answers after so many bytes")
 	f.BoolVar(&fault.HalfHandshake, "half-handshake", false, "answer half of the handshake")
+	return cmd
+}
+
+func (c *ctl) zkStallLeader() *cobra.Command {
+	var notice, elect time.Duration
+	cmd := &cobra.Command{Use: "stall-leader", Short: "freeze the ensemble's leader; the others notice and elect another", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+		return nil, k.StallZooKeeperLeader(ctx, control.StallRequest{Notice: new(control.Duration(notice)), Elect: new(control.Duration(elect))})
+	})}
+	cmd.Flags().DurationVar(&notice, "notice", 10*time.Second, "how long the followers do not notice")
+	cmd.Flags().DurationVar(&elect, "elect", 2*time.Second, "how long they then have no leader")
 	return cmd
 }
 

@@ -261,7 +261,7 @@ func (s *scene) session(ctx context.Context, r *replayed) error {
 	t90 := zk.StockTimers(90*time.Second, 5)
 	r.Java = fmt.Sprintf("of a session of 90 s %v are spent before the client moves, then each unreachable server costs %v: %d whole attempt fits, the session was 17.8 s too late", t90.Read, t90.Connect, t90.Attempts)
 	lost := make(chan zk.StateChange, 64)
-	c, err := zk.Open(ctx, zk.Config{Servers: []string{s.m.ZooKeeper()}, SessionTimeout: timeout, OnState: func(ch zk.StateChange) {
+	c, err := zk.Open(ctx, zk.Config{Servers: s.m.ZooKeepers(), SessionTimeout: timeout, OnState: func(ch zk.StateChange) {
 		select {
 		case lost <- ch:
 		default:

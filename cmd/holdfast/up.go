@@ -30,6 +30,7 @@ type readyFile struct {
 	PID           int        `json:"pid"`
 	Address       string     `json:"address"`
 	ZooKeeper     string     `json:"zookeeper"`
+	ZooKeepers    []string   `json:"zookeepers"`
 	ZNodeParent   string     `json:"znodeParent"`
 	Master        string     `json:"master"`
 	RegionServers []string   `json:"regionservers"`
@@ -43,6 +44,7 @@ type readyFile struct {
 // readyPorts are the ports of the addresses, for who wants numbers.
 type readyPorts struct {
 	ZooKeeper     int   `json:"zookeeper"`
+	ZooKeepers    []int `json:"zookeepers"`
 	Master        int   `json:"master"`
 	RegionServers []int `json:"regionservers"`
 	Control       int   `json:"control"`
@@ -51,8 +53,11 @@ type readyPorts struct {
 func readyOf(c *minihbase.Cluster, znodeParent string) readyFile {
 	r := readyFile{
 		Schema: readySchema, Version: version(), PID: os.Getpid(),
-		Address: c.Address(), ZooKeeper: c.ZooKeeper(), ZNodeParent: znodeParent, Master: c.Master(), RegionServers: c.RegionServers(), Control: c.Control(),
-		Ports: readyPorts{ZooKeeper: portIn(c.ZooKeeper()), Master: portIn(c.Master()), Control: portIn(strings.TrimPrefix(c.Control(), "http://"))},
+		Address: c.Address(), ZooKeeper: c.ZooKeeper(), ZooKeepers: c.ZooKeepers(), ZNodeParent: znodeParent, Master: c.Master(), RegionServers: c.RegionServers(), Control: c.Control(),
+		Ports: readyPorts{ZooKeeper: portIn(c.ZooKeepers()[0]), Master: portIn(c.Master()), Control: portIn(strings.TrimPrefix(c.Control(), "http://"))},
+	}
+	for _, a := range r.ZooKeepers {
+		r.Ports.ZooKeepers = append(r.Ports.ZooKeepers, portIn(a))
 	}
 	for _, a := range r.RegionServers {
 		r.Ports.RegionServers = append(r.Ports.RegionServers, portIn(a))
@@ -90,8 +95,8 @@ func newUp() *cobra.Command {
 clients connect to, over one store in a folder or in memory. Ctrl-C closes it
 cleanly; kill -9 loses nothing that was acknowledged.
 
-Ports: 0 takes any free port, --free-ports does for all. Region servers take
-consecutive ports.
+Ports: 0 takes any free port, --free-ports does for all. Region servers and the
+members of an ensemble take consecutive ports.
 
 For tests: wait until the ready file is there (it appears whole), read addresses
 from it, and let the cluster end with --die-with-parent or --die-with-stdin, so
@@ -109,6 +114,9 @@ file's form.`,
 			}
 			if o.Servers < 1 {
 				return usage("--servers %d: at least one", o.Servers)
+			}
+			if o.ZooKeepers < 1 {
+				return usage("--zookeepers %d: at least one", o.ZooKeepers)
 			}
 			if o.InMemory {
 				if cmd.Flags().Changed("dir") {
@@ -186,7 +194,8 @@ file's form.`,
 	f.BoolVar(&o.InMemory, "in-memory", false, "keep everything in memory")
 	f.IntVar(&o.Servers, "servers", 3, "number of region servers")
 	f.IntVar(&o.BackupMasters, "backup-masters", 0, "number of backup masters")
-	f.IntVar(&o.ZooKeeperPort, "zk-port", 2181, "ZooKeeper's port")
+	f.IntVar(&o.ZooKeepers, "zookeepers", 1, "number of members of the ZooKeeper ensemble")
+	f.IntVar(&o.ZooKeeperPort, "zk-port", 2181, "ZooKeeper's port, an ensemble's first")
 	f.IntVar(&o.MasterPort, "master-port", 16000, "the master's port")
 	f.IntVar(&o.RegionServerPort, "rs-port", 16020, "the first region server's port")
 	f.IntVar(&o.ControlPort, "control-port", 16900, "the control port, always on loopback (-1 = off)")

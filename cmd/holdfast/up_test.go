@@ -75,7 +75,7 @@ func TestReadyFile(t *testing.T) {
 	root.SetIn(in)
 	root.SetOut(&bytes.Buffer{})
 	root.SetErr(&said)
-	root.SetArgs(upArgs(ready, "--znode-parent", "/h", "--die-with-stdin"))
+	root.SetArgs(upArgs(ready, "--znode-parent", "/h", "--die-with-stdin", "--zookeepers", "2"))
 	go func() { done <- root.ExecuteContext(t.Context()) }()
 	// The stale file goes before anything else happens.
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -90,10 +90,13 @@ func TestReadyFile(t *testing.T) {
 	if r.Schema != 1 || r.Version == "" || r.PID != os.Getpid() || r.ZNodeParent != "/h" || r.Address != "hbase://"+r.ZooKeeper+"/h" {
 		t.Errorf("ready file %+v", r)
 	}
+	if len(r.ZooKeepers) != 2 || len(r.Ports.ZooKeepers) != 2 || r.ZooKeeper != strings.Join(r.ZooKeepers, ",") {
+		t.Fatalf("ready file %+v", r)
+	}
 	if len(r.RegionServers) != 2 || len(r.Ports.RegionServers) != 2 || r.Thrift != "" {
 		t.Errorf("ready file %+v", r)
 	}
-	for address, port := range map[string]int{r.ZooKeeper: r.Ports.ZooKeeper, r.Master: r.Ports.Master, r.RegionServers[1]: r.Ports.RegionServers[1], strings.TrimPrefix(r.Control, "http://"): r.Ports.Control} {
+	for address, port := range map[string]int{r.ZooKeepers[0]: r.Ports.ZooKeeper, r.ZooKeepers[1]: r.Ports.ZooKeepers[1], r.Master: r.Ports.Master, r.RegionServers[1]: r.Ports.RegionServers[1], strings.TrimPrefix(r.Control, "http://"): r.Ports.Control} {
 		if n := portIn(address); n != port || n == 0 {
 			t.Errorf("address %q, port %d", address, port)
 		}

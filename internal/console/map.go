@@ -5,10 +5,12 @@ import (
 	"hash/fnv"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/cluster"
+	"github.com/holdfast-hbase/holdfast/internal/embed/zkserver"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/minihbase/control"
@@ -141,6 +143,24 @@ func (k *Console) getMap(r *http.Request) (any, error) {
 	return m, nil
 }
 
+// zooKeeperFault says in a word what is wrong with ZooKeeper, or with which of
+// its members.
+func zooKeeperFault(zk *zkserver.Server) string {
+	var broken []string
+	same := true
+	first := zk.Member(0).Fault().Mode
+	for i := range zk.Members() {
+		mode := zk.Member(i).Fault().Mode
+		if same = same && mode == first; mode != zkserver.Healthy {
+			broken = append(broken, fmt.Sprintf("%d %s", i, mode))
+		}
+	}
+	if same {
+		return first.String()
+	}
+	return strings.Join(broken, ", ")
+}
+
 // picture gives the present picture, drawn afresh only if something changed.
 // Whoever asks meanwhile waits for it, so that ten pages cost what one costs.
 func (k *Console) picture(cells int) *Picture {
@@ -152,7 +172,7 @@ func (k *Console) picture(cells int) *Picture {
 		k.number++
 	}
 	servers, masters := k.c.Servers(), k.c.MasterSlots()
-	fault := k.c.ZooKeeper().Member(0).Fault().Mode.String()
+	fault := zooKeeperFault(k.c.ZooKeeper())
 	h := fnv.New32a()
 	fmt.Fprint(h, servers, masters, fault)
 	// The start of the process is in the version: another process on the same

@@ -253,9 +253,27 @@ func (c *Client) Master(ctx context.Context, q MasterRequest) error {
 // Reset gives the cluster the shape it had at first.
 func (c *Client) Reset(ctx context.Context) error { return c.post(ctx, "/reset", nil, nil) }
 
-// ZooKeeperFault breaks or mends the ZooKeeper endpoint; the zero value mends.
+// ZooKeeperFault breaks or mends the ZooKeeper ensemble, or the member it names;
+// the zero value mends.
 func (c *Client) ZooKeeperFault(ctx context.Context, f ZooKeeperFault) error {
 	return c.post(ctx, "/zk/fault", f, nil)
+}
+
+// ZooKeeperMembers lists the members of the ensemble and what is wrong with them.
+func (c *Client) ZooKeeperMembers(ctx context.Context) (m []ZooKeeperMember, err error) {
+	return m, c.do(ctx, http.MethodGet, "/zk/members", nil, &m)
+}
+
+// MendZooKeeper makes every member healthy and ends what StallZooKeeperLeader
+// began.
+func (c *Client) MendZooKeeper(ctx context.Context) error {
+	return c.post(ctx, "/zk/mend", nil, nil)
+}
+
+// StallZooKeeperLeader has the ensemble's leader freeze, and the others notice
+// and elect another one. It returns at once.
+func (c *Client) StallZooKeeperLeader(ctx context.Context, q StallRequest) error {
+	return c.post(ctx, "/zk/stall-leader", q, nil)
 }
 
 // DropZooKeeperConnections closes every ZooKeeper connection; sessions stay.

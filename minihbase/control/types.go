@@ -324,6 +324,24 @@ type ZooKeeperFault struct {
 	HangAfter     int      `json:"hangAfter,omitempty"`
 	Truncate      int      `json:"truncate,omitempty"`
 	HalfHandshake bool     `json:"halfHandshake,omitempty"`
+	// Member is the index of the ensemble's member it is about; nil for all.
+	Member *int `json:"member,omitempty"`
+}
+
+// StallRequest is the body of POST /zk/stall-leader.
+type StallRequest struct {
+	// Notice is how long the followers do not notice; 10 s if nil.
+	Notice *Duration `json:"notice,omitempty"`
+	// Elect is how long they then have no leader; 2 s if nil.
+	Elect *Duration `json:"elect,omitempty"`
+}
+
+// ZooKeeperMember is a member of the ZooKeeper ensemble.
+type ZooKeeperMember struct {
+	Index   int            `json:"index"`
+	Address string         `json:"address"`
+	Leader  bool           `json:"leader,omitempty"`
+	Fault   ZooKeeperFault `json:"fault"`
 }
 
 // Session is a ZooKeeper session. Its id is printed in hexadecimal with 0x.
@@ -333,7 +351,9 @@ type Session struct {
 	ExpiresIn  Duration `json:"expiresIn"`
 	Internal   bool     `json:"internal,omitempty"`
 	RemoteAddr string   `json:"remoteAddr,omitempty"`
-	Ephemerals int      `json:"ephemerals"`
+	// Member is the member of the ensemble it is connected to, -1 if none.
+	Member     int `json:"member"`
+	Ephemerals int `json:"ephemerals"`
 }
 
 // SessionID prints a session id as Session carries it.

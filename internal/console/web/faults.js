@@ -134,11 +134,13 @@ function zookeeper() {
   const latency = text('0');
   const stall = h('input', { type: 'checkbox' });
   const half = h('input', { type: 'checkbox' });
+  const member = count('all');
   const hang = count('0');
   const cut = count('0');
   const set = (e) => {
     e.preventDefault();
     const fault = { mode: mode.value };
+    if (member.value) fault.member = Number(member.value);
     if (latency.value) fault.latency = duration(latency.value);
     if (stall.checked) fault.stallPings = true;
     if (half.checked) fault.halfHandshake = true;
@@ -146,8 +148,8 @@ function zookeeper() {
     if (cut.value) fault.truncate = Number(cut.value);
     return act(`Make ZooKeeper ${mode.value}`, '/zk/fault', fault);
   };
-  return h('form', { class: 'panel stack', onsubmit: set }, ui.zk, h('div', { class: 'form' }, field('Mode', mode), field('Latency', latency), field('Hang after so many requests', hang), field('Cut answers to so many bytes', cut), h('label', { class: 'check' }, stall, 'pings are not answered'), h('label', { class: 'check' }, half, 'half a handshake')),
-    h('p', { class: 'row' }, h('button', { type: 'submit' }, 'Break it'), button('Mend it', () => act('Mend ZooKeeper', '/zk/fault', {}), { class: 'primary' }), button('Drop connections', () => act('Drop ZooKeeper connections', '/zk/drop')), button('Restore HBase\'s znodes', () => act('Restore znodes', '/zk/restore'))));
+  return h('form', { class: 'panel stack', onsubmit: set }, ui.zk, h('div', { class: 'form' }, field('Mode', mode), field('Member of the ensemble', member), field('Latency', latency), field('Hang after so many requests', hang), field('Cut answers to so many bytes', cut), h('label', { class: 'check' }, stall, 'pings are not answered'), h('label', { class: 'check' }, half, 'half a handshake')),
+    h('p', { class: 'row' }, h('button', { type: 'submit' }, 'Break it'), button('Mend it', () => act('Mend ZooKeeper', '/zk/mend'), { class: 'primary' }), button('Stall the leader', () => act('Stall ZooKeeper\'s leader', '/zk/stall-leader')), button('Drop connections', () => act('Drop ZooKeeper connections', '/zk/drop')), button('Restore HBase\'s znodes', () => act('Restore znodes', '/zk/restore'))));
 }
 
 function drawSessions(list) {

@@ -37,15 +37,6 @@ func (c *Cluster) Catalog() *catalog.State { return c.catalog.State() }
 // ZNodeParent is the znode below which HBase's nodes are.
 func (c *Cluster) ZNodeParent() string { return c.opts.ZNodeParent }
 
-// ZooKeeperAddress is ZooKeeper's address as advertised.
-func (c *Cluster) ZooKeeperAddress() string {
-	_, port, err := meta.ParseAddress(c.zk.Addr())
-	if err != nil {
-		return c.zk.Addr()
-	}
-	return (meta.ServerName{Host: c.opts.Advertise, Port: port}).Address()
-}
-
 // RegionInfo describes one region.
 type RegionInfo struct {
 	Table   string `json:"table"`

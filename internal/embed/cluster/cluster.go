@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strconv"
 	"sync"
@@ -40,7 +38,7 @@ type Cluster struct {
 	rules      *chaos.Engine
 	events     *eventlog.Log
 	zk         *zkserver.Server
-	zkPort     *reservation
+	zkPorts    []*reservation
 
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
@@ -184,26 +182,6 @@ func (c *Cluster) newProcedures() (*master.Procedures, error) {
 	}, c.clock.Now), nil
 }
 
-func (c *Cluster) startZooKeeper() error {
-	z := &znodes{s: c.store, parent: c.opts.ZNodeParent}
-	nodes, err := z.restore()
-	if err != nil {
-		return fmt.Errorf("znodes: %w", err)
-	}
-	l, kept, err := c.opts.bind(c.opts.ZooKeeperPort)
-	if err != nil {
-		return fmt.Errorf("zookeeper: %w", err)
-	}
-	c.zkPort = kept
-	c.zk, err = zkserver.Start(zkserver.Config{
-		Listeners: []net.Listener{l}, Now: c.clock.Now, TickTime: c.opts.ZooKeeperTick,
-		// Clients that saw a later transaction than the server knows are
-		// refused: time goes on, whatever is kept.
-		Epoch: int32(time.Now().Unix()), Restore: nodes, Persister: z, Logger: c.log,
-	})
-	return err
-}
-
 // settingStartCode is the largest start code given so far.
 const settingStartCode = "counter.startcode"
 
@@ -284,7 +262,9 @@ func (c *Cluster) Close() error {
 		if c.zk != nil {
 			errs = append(errs, c.zk.Close())
 		}
-		c.zkPort.release()
+		for _, r := range c.zkPorts {
+			r.release()
+		}
 		if c.store != nil {
 			errs = append(errs, c.store.Close())
 		}

@@ -16,8 +16,11 @@ type Options struct {
 	Servers int
 	// BackupMasters wait to take over; 0 by default.
 	BackupMasters int
+	// ZooKeepers is the number of members of the virtual ensemble; 0 means 1.
+	ZooKeepers int
 	// Ports: 0 takes any free port. Region servers take consecutive ports from
-	// RegionServerPort on, backup masters from MasterPort+1 on.
+	// RegionServerPort on, backup masters from MasterPort+1 on, members of the
+	// ensemble from ZooKeeperPort on.
 	ZooKeeperPort, MasterPort, RegionServerPort int
 	// Advertise is the host name clients are told to connect to; "" means
 	// 127.0.0.1.
@@ -69,6 +72,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Servers <= 0 {
 		o.Servers = 3
+	}
+	if o.ZooKeepers <= 0 {
+		o.ZooKeepers = 1
 	}
 	if o.Advertise == "" {
 		o.Advertise = "127.0.0.1"

@@ -190,8 +190,13 @@ func (s *Server) setAll(f Fault) error {
 // Freeze stops every member like SIGSTOP: see Frozen.
 func (s *Server) Freeze() { s.setAll(Fault{Mode: Frozen}) }
 
-// Resume makes every member healthy.
-func (s *Server) Resume() error { return s.setAll(Fault{}) }
+// Resume makes every member healthy, and ends what StallLeader began: the leader is then the one that leads now.
+func (s *Server) Resume() error {
+	s.stallMu.Lock()
+	defer s.stallMu.Unlock()
+	s.stalled++
+	return s.setAll(Fault{})
+}
 
 // Refuse makes every member refuse new connections; see DropConnections for the established ones.
 func (s *Server) Refuse() { s.setAll(Fault{Mode: Refuse}) }
@@ -205,8 +210,22 @@ func (s *Server) DropConnections() {
 
 // StallLeader plays a leader that stops without dying: its member freezes; the others turn Leaderless, notice after notice (syncLimit ticks on a
 // real ensemble) and drop their clients; elect later they have a new leader, serve again, and every session has its full timeout before it.
-// The old leader stays frozen until its fault is changed; it then serves as a follower. It returns at once.
+// The old leader stays frozen until its fault is changed; it then serves as a follower. It returns at once. Another call, or Resume, ends the
+// steps of an earlier one that are still to come.
 func (s *Server) StallLeader(notice, elect time.Duration) {
+	s.stallMu.Lock()
+	defer s.stallMu.Unlock()
+	s.stalled++
+	turn := s.stalled
+	later := func(d time.Duration, f func()) {
+		s.after(d, func() {
+			s.stallMu.Lock()
+			defer s.stallMu.Unlock()
+			if s.stalled == turn {
+				f()
+			}
+		})
+	}
 	s.mu.Lock()
 	old := s.leader
 	s.expiryPaused = true
@@ -220,24 +239,24 @@ func (s *Server) StallLeader(notice, elect time.Duration) {
 		}
 	}
 	others(Fault{Mode: Leaderless})
-	s.after(notice, func() {
+	later(notice, func() {
 		others(Fault{Mode: Electing})
 		for i := range s.members {
 			if i != old {
 				s.Member(i).DropConnections()
 			}
 		}
-	})
-	s.after(notice+elect, func() {
-		s.mu.Lock()
-		s.leader = (old + 1) % len(s.members)
-		// A new leader begins a new epoch.
-		s.zxid = (s.zxid>>32 + 1) << 32
-		s.expiryPaused = false
-		s.retrack()
-		s.mu.Unlock()
-		s.wakeExpiry()
-		others(Fault{})
+		later(elect, func() {
+			s.mu.Lock()
+			s.leader = (old + 1) % len(s.members)
+			// A new leader begins a new epoch.
+			s.zxid = (s.zxid>>32 + 1) << 32
+			s.expiryPaused = false
+			s.retrack()
+			s.mu.Unlock()
+			s.wakeExpiry()
+			others(Fault{})
+		})
 	})
 }
 

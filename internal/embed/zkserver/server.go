@@ -18,6 +18,8 @@ type Server struct {
 	started time.Time
 	members []*member
 	faultMu sync.Mutex // serialises setFault; taken before mu
+	stallMu sync.Mutex // serialises the steps of StallLeader and Resume; taken before faultMu
+	stalled int        // calls of StallLeader and Resume so far; guarded by stallMu
 
 	mu           sync.Mutex // see the package comment
 	nodes        map[string]*node
