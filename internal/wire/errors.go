@@ -173,12 +173,16 @@ func (e *RemoteError) Named() *pb.NameBytesPair {
 	return &pb.NameBytesPair{Name: &class, Value: []byte(e.trace())}
 }
 
-// trace is a Java stack trace with its frames left out.
+// frame is the one frame of the stack traces that are sent. Java programs tell
+// by it that an exception is a server's and not their own client's.
+const frame = "\n\tat holdfast.Server.call(Unknown Source)"
+
+// trace is a Java stack trace.
 func (e *RemoteError) trace() string {
 	if e.Message == "" {
-		return e.Class
+		return e.Class + frame
 	}
-	return e.Class + ": " + e.Message
+	return e.Class + ": " + e.Message + frame
 }
 
 // maxTraceScan bounds how far a stack trace is looked through: its first lines

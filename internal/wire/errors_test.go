@@ -108,6 +108,22 @@ func TestParseMovedText(t *testing.T) {
 	}
 }
 
+// Java programs, and what they print, know a server's exception by its frames.
+func TestFrames(t *testing.T) {
+	for _, message := range []string{"", "some text"} {
+		e := NewRemoteError(ClassIOException, message)
+		for _, sent := range []string{e.Exception().GetStackTrace(), string(e.Named().GetValue())} {
+			first, rest, _ := strings.Cut(sent, "\n")
+			if want := strings.TrimSuffix(ClassIOException+": "+message, ": "); first != want || !strings.HasPrefix(rest, "\tat ") {
+				t.Errorf("%q: sent %q", message, sent)
+			}
+		}
+		if got := ParseException(e.Exception()); got.Message != message {
+			t.Errorf("%q comes back as %q", message, got.Message)
+		}
+	}
+}
+
 // The texts are what RpcThrottlingException of 2.6 and of 2.4 prints.
 func TestParseWait(t *testing.T) {
 	ms := time.Millisecond

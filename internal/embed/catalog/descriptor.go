@@ -210,7 +210,7 @@ func CheckFamilyName(name []byte) error {
 	}
 	for _, b := range name {
 		if b < ' ' || b == 0x7f || b == ':' || b == '/' || b == '\\' {
-			return cells.IOException(fmt.Sprintf("Illegal character <%d>. Column Family names cannot contain control characters or colons: %s", b, cells.Quote(name)))
+			return cells.IOException(fmt.Sprintf("Illegal character <%d>. Column Family names cannot contain control characters or colons: %s", b, name))
 		}
 	}
 	return nil

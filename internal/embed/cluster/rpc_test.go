@@ -197,6 +197,36 @@ func TestCreateNonce(t *testing.T) {
 	}
 }
 
+// TestFailedNonce submits a procedure that fails once more: HBase answers a
+// nonce it has a procedure for with the procedure, whatever became of that.
+func TestFailedNonce(t *testing.T) {
+	c := start(t, Options{Servers: 1})
+	k := masterClient(t, c)
+	q := &pb.DeleteTableRequest{TableName: meta.MetaTable.ToProto(), NonceGroup: new(uint64(1)), Nonce: new(uint64(2))}
+	var first, again pb.DeleteTableResponse
+	if _, err := k.Call("DeleteTable", q, &first); remote(err) == nil || remote(err).Class != wire.ClassIOException {
+		t.Fatalf("deleting hbase:meta: %v", err)
+	}
+	if _, err := k.Call("DeleteTable", q, &again); err != nil {
+		t.Fatal(err)
+	}
+	x := finish(t, k, again.GetProcId()).GetGenericException()
+	if x.GetClassName() != wire.ClassIOException || x.GetMessage() != "Can't modify catalog tables" {
+		t.Errorf("the procedure's exception: %v", x)
+	}
+	// Java programs look for a frame of the master's.
+	if len(x.GetTrace()) == 0 || x.GetTrace()[0].GetDeclaringClass() != "org.apache.hadoop.hbase.master.procedure.DeleteTableProcedure" {
+		t.Errorf("the exception's frames: %v", x.GetTrace())
+	}
+	// What is refused before there is a procedure is refused again.
+	d := &pb.DeleteColumnRequest{TableName: meta.MetaTable.ToProto(), ColumnName: []byte("info"), NonceGroup: new(uint64(1)), Nonce: new(uint64(3))}
+	for range 2 {
+		if _, err := k.Call("DeleteColumn", d, &pb.DeleteColumnResponse{}); remote(err) == nil || remote(err).Class != wire.ClassHBaseIO {
+			t.Errorf("deleting a family of hbase:meta: %v", err)
+		}
+	}
+}
+
 func TestNamespaces(t *testing.T) {
 	c := start(t, Options{Servers: 1})
 	k := masterClient(t, c)

@@ -180,13 +180,13 @@ func (m *Master) modifyColumn(ctx context.Context, q *pb.ModifyColumnRequest) (u
 
 func (m *Master) deleteColumn(ctx context.Context, q *pb.DeleteColumnRequest) (uint64, error) {
 	family := q.GetColumnName()
+	if table := m.state().Table(meta.MetaTable); meta.TableFromProto(q.GetTableName()) == meta.MetaTable && catalog.FamilyOf(table.Schema, family) != nil {
+		return 0, retriable(wire.ClassHBaseIO, "Delete of hbase:meta column family %s", family)
+	}
 	return m.alter(ctx, q.GetTableName(), "ModifyTableProcedure", q.GetNonceGroup(), q.GetNonce(), true, func(old *pb.TableSchema) (*pb.TableSchema, error) {
-		name := meta.TableFromProto(old.GetTableName())
 		switch {
 		case catalog.FamilyOf(old, family) == nil:
 			return nil, refuse(wire.ClassInvalidFamilyOperation, "Family '%s' does not exist, so it cannot be deleted", family)
-		case name == meta.MetaTable:
-			return nil, retriable(wire.ClassHBaseIO, "Delete of hbase:meta column family %s", family)
 		case len(old.GetColumnFamilies()) == 1:
 			return nil, refuse(wire.ClassInvalidFamilyOperation, "Family '%s' is the only column family in the table, so it cannot be deleted", family)
 		}

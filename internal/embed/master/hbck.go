@@ -149,7 +149,7 @@ func (m *Master) transits(ctx context.Context, specs []*pb.RegionSpecifier, over
 			ids = append(ids, noProcedure)
 			continue
 		}
-		p, err := m.begin(ctx, transitClass, 0, 0, func(ctx context.Context, prepared func()) error {
+		p, _, err := m.begin(ctx, transitClass, 0, 0, func(ctx context.Context, prepared func()) error {
 			prepared()
 			return f(ctx, r.Encoded)
 		})
@@ -208,7 +208,7 @@ func (m *Master) scheduleCrash(ctx context.Context, server meta.ServerName) (uin
 	if m.locks.busy(name) {
 		return noProcedure, nil
 	}
-	p, err := m.begin(ctx, crashClass, 0, 0, func(ctx context.Context, prepared func()) error {
+	p, _, err := m.begin(ctx, crashClass, 0, 0, func(ctx context.Context, prepared func()) error {
 		unlock, err := m.locks.acquire(ctx, name, true)
 		if err != nil {
 			return err

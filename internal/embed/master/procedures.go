@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 )
 
@@ -177,7 +176,7 @@ func (ps *Procedures) result(id uint64) *pb.GetProcedureResultResponse {
 	if p.finished {
 		r.State = pb.GetProcedureResultResponse_FINISHED.Enum()
 		if p.err != nil {
-			r.Exception = foreign(asException(p.err))
+			r.Exception = foreign(p)
 		}
 		if t := ps.now().Add(keepReadResult); t.Before(p.expires) {
 			p.expires = t
@@ -186,10 +185,16 @@ func (ps *Procedures) result(id uint64) *pb.GetProcedureResultResponse {
 	return r
 }
 
-func foreign(e *cells.Exception) *pb.ForeignExceptionMessage {
+// foreign is the exception a procedure ended with. Its one frame says where:
+// Java programs tell by it that the exception is not their own client's.
+func foreign(p *procedure) *pb.ForeignExceptionMessage {
+	e := asException(p.err)
 	return &pb.ForeignExceptionMessage{
-		Source:           new("master"),
-		GenericException: &pb.GenericExceptionMessage{ClassName: new(e.Class), Message: new(e.Message)},
+		Source: new("master"),
+		GenericException: &pb.GenericExceptionMessage{
+			ClassName: new(e.Class), Message: new(e.Message),
+			Trace: []*pb.StackTraceElementMessage{{DeclaringClass: new(p.javaClass()), MethodName: new("execute"), LineNumber: new(int32(-1))}},
+		},
 	}
 }
 
@@ -224,10 +229,14 @@ var packages = map[string]string{
 	"DisablePeerProcedure": "replication", "UpdatePeerConfigProcedure": "replication",
 }
 
+func (p *procedure) javaClass() string {
+	return "org.apache.hadoop.hbase.master." + cmp.Or(packages[p.class], "procedure") + "." + p.class
+}
+
 // toProto renders a procedure. Called with Procedures.mu held.
 func (p *procedure) toProto() *pb.Procedure {
 	r := &pb.Procedure{
-		ClassName: new("org.apache.hadoop.hbase.master." + cmp.Or(packages[p.class], "procedure") + "." + p.class), ProcId: new(p.id),
+		ClassName: new(p.javaClass()), ProcId: new(p.id),
 		SubmittedTime: new(uint64(p.submitted.UnixMilli())), LastUpdate: new(uint64(p.updated.UnixMilli())),
 		State: pb.ProcedureState_RUNNABLE.Enum(), Owner: new(p.owner), Bypass: new(p.bypassed),
 	}
@@ -236,7 +245,7 @@ func (p *procedure) toProto() *pb.Procedure {
 	}
 	switch {
 	case p.finished && p.err != nil:
-		r.State, r.Exception = pb.ProcedureState_ROLLEDBACK.Enum(), foreign(asException(p.err))
+		r.State, r.Exception = pb.ProcedureState_ROLLEDBACK.Enum(), foreign(p)
 	case p.finished:
 		r.State = pb.ProcedureState_SUCCESS.Enum()
 	case p.waiting:
@@ -273,19 +282,26 @@ func (ps *Procedures) bypass(id uint64) bool {
 // call's error, an error after it the procedure's. A procedure with the same
 // nonce is not run again.
 func (m *Master) submit(ctx context.Context, class string, group, nonce uint64, body func(ctx context.Context, prepared func()) error) (uint64, error) {
-	p, err := m.begin(ctx, class, group, nonce, body)
+	p, old, err := m.begin(ctx, class, group, nonce, body)
 	if err != nil {
 		return 0, err
 	}
-	return m.follow(ctx, p)
+	id, err := m.follow(ctx, p)
+	if err != nil && old && ctx.Err() == nil {
+		// The procedure is there, and its result tells of the error: as in HBase,
+		// only who submitted it gets that for an answer.
+		return p.id, nil
+	}
+	return id, err
 }
 
-// begin starts a procedure and does not wait for anything.
-func (m *Master) begin(ctx context.Context, class string, group, nonce uint64, body func(ctx context.Context, prepared func()) error) (*procedure, error) {
+// begin starts a procedure, or finds the old one with the nonce, and does not
+// wait for anything.
+func (m *Master) begin(ctx context.Context, class string, group, nonce uint64, body func(ctx context.Context, prepared func()) error) (p *procedure, old bool, err error) {
 	ps := m.cfg.Procedures
-	p, old, err := ps.begin(class, userOf(ctx), group, nonce)
+	p, old, err = ps.begin(class, userOf(ctx), group, nonce)
 	if err != nil || old {
-		return p, err
+		return p, old, err
 	}
 	if m.goRun(func(ctx context.Context) {
 		ctx, cancel := context.WithCancel(context.WithValue(ctx, ownerKey{}, p))
@@ -308,11 +324,11 @@ func (m *Master) begin(ctx context.Context, class string, group, nonce uint64, b
 		ps.finish(p, err)
 		m.log.Debug("procedure ended", "id", p.id, "class", class, "err", err)
 	}) {
-		return p, nil
+		return p, false, nil
 	}
 	err = m.stopped()
 	ps.finish(p, err)
-	return nil, err
+	return nil, false, err
 }
 
 // follow waits until a procedure's checks are done, and a little for its end.

@@ -77,7 +77,7 @@ func (m *Master) requestLock(ctx context.Context, q *pb.LockRequest) (*pb.LockRe
 	default:
 		return nil, refuse(wire.ClassDoNotRetryIO, "java.lang.IllegalArgumentException: one of table/namespace/region should be specified")
 	}
-	p, err := m.begin(ctx, lockClass, q.GetNonceGroup(), q.GetNonce(), func(ctx context.Context, prepared func()) error {
+	p, _, err := m.begin(ctx, lockClass, q.GetNonceGroup(), q.GetNonce(), func(ctx context.Context, prepared func()) error {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		l := &remoteLock{beat: make(chan struct{}, 1), stop: stop}

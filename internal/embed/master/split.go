@@ -270,12 +270,12 @@ func (m *Master) checkMerge(s *catalog.State, t *catalog.Table, rs []*catalog.Re
 	}
 	for i := range rs[1:] {
 		if a, b := rs[i], rs[i+1]; len(a.Info.End) == 0 || !bytes.Equal(a.Info.End, b.Info.Start) {
-			return bad("Unable to merge non-adjacent or non-overlapping regions '%s', '%s' when force=false", cells.Quote(a.Name), cells.Quote(b.Name))
+			return bad("Unable to merge non-adjacent or non-overlapping regions '%s', '%s' when force=false", a.Encoded, b.Encoded)
 		}
 	}
 	for _, r := range rs {
 		if r.State != pb.RegionState_OPEN {
-			return bad("Unable to merge %s: it is not OPEN; state=%s", cells.Quote(r.Name), r.State)
+			return bad("%s: %s is not OPEN; state=%s", wire.ClassDoNotRetryRegion, r.Encoded, r.State)
 		}
 	}
 	if s.Setting(settingMergeOff) != "" {
