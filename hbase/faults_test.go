@@ -235,7 +235,8 @@ func TestScansSurvive(t *testing.T) {
 // thinks, so the scan goes on where it was, at its read point.
 func TestSlowConsumerKeepsItsScanner(t *testing.T) {
 	t.Parallel()
-	_, tab := faulty(t, minihbase.Options{ScannerLease: 400 * time.Millisecond})
+	// A lease that a crowded machine renews in time, too.
+	_, tab := faulty(t, minihbase.Options{ScannerLease: 4 * time.Second})
 	for i := range 20 {
 		if err := tab.Put(t.Context(), hbase.NewPut(fmt.Sprintf("r%03d", i)).Set("f", "q", []byte("old"))); err != nil {
 			t.Fatal(err)
@@ -252,7 +253,7 @@ func TestSlowConsumerKeepsItsScanner(t *testing.T) {
 			if err := tab.Put(t.Context(), hbase.NewPut("r015").Set("f", "q", []byte("new"))); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(1000 * time.Millisecond)
+			await(t, "two renewals", func() bool { return sc.Stats().Renewals >= 2 })
 		}
 		if string(r.Value("f", "q")) != "old" {
 			t.Errorf("row %s shows a write made after the scanner was opened", r.Row)
@@ -284,9 +285,9 @@ func TestDeadlinesHoldWhileServersHang(t *testing.T) {
 		"batch": func(ctx context.Context) error { return tab.Batch(ctx, []hbase.Op{hbase.NewGet("r")}).Err() },
 		"scan":  func(ctx context.Context) error { _, err := tab.Scan(ctx, nil).Next(); return err },
 	} {
-		// A call that is late by nature is late each time; a machine that does
-		// much else is not.
-		const tries = 3
+		// A call that waits for something else than its deadline is late by
+		// seconds each time; a machine that does much else is not.
+		const tries = 6
 		for try := 1; ; try++ {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			start := time.Now()
@@ -296,7 +297,7 @@ func TestDeadlinesHoldWhileServersHang(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: error %v, want a deadline", name, err)
 			}
-			if over <= 50*time.Millisecond {
+			if over <= 25*time.Millisecond<<try {
 				break
 			}
 			if try == tries {

@@ -29,7 +29,7 @@ func generated(t testing.TB, c *minihbase.Cluster, client *hbase.Client, g minih
 
 func value(t testing.TB, tab *hbase.Table, row string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	r, err := tab.Get(ctx, hbase.NewGet(row))
 	if err != nil {
@@ -42,7 +42,7 @@ func value(t testing.TB, tab *hbase.Table, row string) string {
 // rows scans [start, stop) and gives row=value.
 func rows(t testing.TB, tab *hbase.Table, start, stop string) (out []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for r, err := range tab.Scan(ctx, hbase.NewScanRange(start, stop)).Rows() {
 		if err != nil {
@@ -156,7 +156,7 @@ func TestGeneratedTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for status() != 3000+2 {
-		if time.Since(began) > 20*time.Second {
+		if time.Since(began) > 2*time.Minute {
 			t.Fatalf("%d regions are open", status())
 		}
 		time.Sleep(2 * time.Millisecond)

@@ -58,7 +58,7 @@ func addRule(t *testing.T, c *minihbase.Cluster, r minihbase.Rule) uint64 {
 // waitRule waits until a rule has been met.
 func waitRule(t *testing.T, c *minihbase.Cluster, id, n uint64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := c.WaitRule(ctx, id, n); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestMetaLies(t *testing.T) {
 			}
 			waitRule(t, c, id, 1)
 			for _, row := range []string{"a", "z"} {
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				if err := readRow(ctx, fresh(t, c), row); err != nil {
 					t.Errorf("row %s of a neighbour: %v", row, err)
 				}
@@ -161,7 +161,7 @@ func TestMetaLies(t *testing.T) {
 			// Who waits goes on, and a scan leaves nothing out.
 			got, rows := make(chan error, 2), ""
 			other := fresh(t, c)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			hits := c.Rules()[0].Hits
 			go func() { got <- readRow(ctx, other, "h") }()

@@ -47,7 +47,7 @@ func call(t testing.TB, c *minihbase.Cluster, table, row, method string, q inter
 		return "", err
 	}
 	defer k.Conn.Close()
-	_ = k.Conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = k.Conn.SetDeadline(time.Now().Add(time.Minute))
 	cells, err := k.Call(method, q, a)
 	if err != nil || len(cells) == 0 {
 		return "", err
@@ -245,7 +245,7 @@ func TestRulesAndEvents(t *testing.T) {
 	if err := put(t, c, "t", "a", "1"); err != nil {
 		t.Errorf("second put: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := c.WaitRule(ctx, id, 1); err != nil {
 		t.Error(err)

@@ -48,7 +48,7 @@ func replicaCall(t *testing.T, c *minihbase.Cluster, table, row string, id int, 
 		t.Fatal(err)
 	}
 	defer k.Conn.Close()
-	_ = k.Conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = k.Conn.SetDeadline(time.Now().Add(time.Minute))
 	cells, err := k.Call(method, q(&pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: info.Name()}), a)
 	if err != nil || len(cells) == 0 {
 		return "", err
@@ -78,7 +78,7 @@ func replicaGet(t *testing.T, c *minihbase.Cluster, table, row string, id int) (
 // servers, all of them alive.
 func apart(t *testing.T, c *minihbase.Cluster, table string, replicas int) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		problem := apartOnce(t, c, table, replicas)
 		if problem == "" {
@@ -179,7 +179,7 @@ func TestReplicas(t *testing.T) {
 	if err := put(t, c, "t", "a", "3"); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		if v, _ := replicaGet(t, c, "t", "a", 1); v == "3" {
 			break
 		} else if time.Now().After(deadline) {
@@ -257,7 +257,7 @@ func TestReplicas(t *testing.T) {
 		rs, err := c.Regions("t")
 		return err == nil && rs[0].Server != rs[0].Replicas[0].Server
 	}
-	for deadline := time.Now().Add(20 * time.Second); !apart2(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !apart2(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no replica on the second server")
 		}
@@ -304,7 +304,7 @@ func metaRow(t *testing.T, c *minihbase.Cluster, table string, out *pb.ScanRespo
 		t.Fatal(err)
 	}
 	defer k.Conn.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if d, ok := ctx.Deadline(); ok {
 		_ = k.Conn.SetDeadline(d)

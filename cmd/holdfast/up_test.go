@@ -35,7 +35,7 @@ func upArgs(ready string, more ...string) []string {
 // waitReady waits for the ready file.
 func waitReady(t *testing.T, path string) (r readyFile) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		if b, err := os.ReadFile(path); err == nil {
 			if err := json.Unmarshal(b, &r); err != nil {
 				t.Fatalf("ready file %s: %v", b, err)
@@ -43,7 +43,7 @@ func waitReady(t *testing.T, path string) (r readyFile) {
 			return r
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("not ready after 30 s")
+			t.Fatal("not ready after two minutes")
 		}
 	}
 }
@@ -51,12 +51,12 @@ func waitReady(t *testing.T, path string) (r readyFile) {
 // waitGone waits until the ready file has been removed.
 func waitGone(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("still there after 30 s")
+			t.Fatal("still there after two minutes")
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestReadyFile(t *testing.T) {
 	root.SetArgs(upArgs(ready, "--znode-parent", "/h", "--die-with-stdin", "--zookeepers", "2"))
 	go func() { done <- root.ExecuteContext(t.Context()) }()
 	// The stale file goes before anything else happens.
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if b, err := os.ReadFile(ready); errors.Is(err, os.ErrNotExist) || bytes.HasPrefix(b, []byte("{")) {
 			break
 		}
@@ -133,7 +133,7 @@ func TestDieWithParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready := filepath.Join(t.TempDir(), "ready.json")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	// The shell waits for a line that never comes, and ends with its input.
 	shell := exec.CommandContext(ctx, "sh", append([]string{"-c", `"$@" </dev/null & read line`, "sh", exe}, upArgs(ready, "--die-with-parent")...)...)

@@ -153,7 +153,7 @@ func hold(t testing.TB, c *minihbase.Cluster, row string) (release func()) {
 	}
 	return func() {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := c.WaitRule(ctx, id, 1); err != nil {
 			t.Fatal(err)
@@ -260,7 +260,7 @@ func TestExactlyOnce(t *testing.T) {
 // waitHeld waits until the first n rules have each caught a call.
 func waitHeld(t testing.TB, c *minihbase.Cluster, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, r := range c.Rules()[:n] {
 		if err := c.WaitRule(ctx, r.ID, 1); err != nil {

@@ -39,7 +39,7 @@ func TestRoundTrip(t *testing.T) {
 		h.GetCellBlockCodecClass() != wire.KeyValueCodec.ClassName() || h.CellBlockCompressorClass != nil || h.GetVersionInfo().GetVersionMajor() < 2 {
 		t.Errorf("connection header %v", h)
 	}
-	if c.InFlight() != 0 || c.Err() != nil || c.LastReply().IsZero() || time.Since(c.LastReply()) > 5*time.Second {
+	if c.InFlight() != 0 || c.Err() != nil || c.LastReply().IsZero() || time.Since(c.LastReply()) > time.Minute {
 		t.Errorf("in flight %d, err %v, last reply %v", c.InFlight(), c.Err(), c.LastReply())
 	}
 }
@@ -87,7 +87,7 @@ func TestManyCallsOutOfOrder(t *testing.T) {
 		wg.Go(func() {
 			for i := range 100 {
 				row := fmt.Sprintf("%d-%d", w, i)
-				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 				if w%4 == 0 {
 					ctx, cancel = context.WithTimeout(context.Background(), time.Duration(rand.IntN(2000))*time.Microsecond)
 				}
@@ -281,7 +281,7 @@ func TestDeathWithinAnAnswer(t *testing.T) {
 		wg.Wait()
 		select {
 		case <-c.Done():
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Errorf("cut at %d: the connection lives", cut)
 		}
 	}

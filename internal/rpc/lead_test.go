@@ -18,6 +18,9 @@ import (
 func scripted(s *session) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	released := make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
+	defer release()
 	var r wire.ReceivedRequest
 	for {
 		if err := s.next(&r); err != nil {
@@ -30,6 +33,16 @@ func scripted(s *session) error {
 				time.Sleep(300 * time.Millisecond)
 				_ = s.answer(id, nil, []byte("slow"))
 			})
+		case "Held":
+			wg.Go(func() {
+				<-released
+				_ = s.answer(id, nil, []byte("held"))
+			})
+		case "Release":
+			release()
+			if err := s.answer(id, nil, nil); err != nil {
+				return err
+			}
 		case "Never":
 		case "Big":
 			if err := s.answer(id, nil, make([]byte, 10*readBuffer)); err != nil {
@@ -50,13 +63,13 @@ func leading(t *testing.T) *Conn {
 	t.Helper()
 	c := dial(t, config(onTCP(t, scripted)))
 	for range loneCalls + 5 {
-		if err := c.Do(within(t, 5*time.Second), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
+		if err := c.Do(within(t, time.Minute), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !c.token.is(heldByNobody) {
 		time.Sleep(10 * standbyTick)
-		if err := c.Do(within(t, 5*time.Second), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
+		if err := c.Do(within(t, time.Minute), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,63 +79,83 @@ func leading(t *testing.T) *Conn {
 func quick(t *testing.T, c *Conn) {
 	t.Helper()
 	call := &Call{Method: "Get", Param: getRequest("r")}
-	if err := c.Do(within(t, 5*time.Second), call); err != nil || string(call.ResultCells) != "quick" {
+	if err := c.Do(within(t, time.Minute), call); err != nil || string(call.ResultCells) != "quick" {
 		t.Errorf("%q, %v", call.ResultCells, err)
 	}
 }
 
 func TestLeaderReads(t *testing.T) {
-	c := leading(t)
-	before := c.token.leads()
+	// On a machine that stops for a standbyTick in each call the standby takes
+	// over, as it should; it does not stop that often in every try.
+	var led uint64
 	for range 20 {
-		quick(t, c)
+		c := leading(t)
+		before := c.token.leads()
+		for range 20 {
+			quick(t, c)
+		}
+		if led = c.token.leads() - before; led >= 10 {
+			return
+		}
 	}
-	if n := c.token.leads() - before; n < 10 {
-		t.Errorf("20 lone calls, %d led", n)
-	}
+	t.Errorf("of 20 lone calls only %d led", led)
 }
 
 // Leaders notice the end of their context, and what they leave works on.
 func TestLeaderEnds(t *testing.T) {
-	slack := 250 * time.Millisecond // a loaded machine
+	// A leader that does not notice waits for ever.
+	const slack = 20 * time.Second
+	// soon does something while a call is under way.
+	soon := func(c *Conn, do func()) {
+		go func() {
+			for c.InFlight() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(20 * time.Millisecond)
+			do()
+		}()
+	}
 	tests := []struct {
 		name string
 		do   func(c *Conn, call *Call) (time.Duration, error)
 		want error
+		// sent: the end comes when the call has been sent, however slow the
+		// machine.
+		sent bool
 	}{
 		{"deadline", func(c *Conn, call *Call) (time.Duration, error) {
 			return 50 * time.Millisecond, c.Do(within(t, 50*time.Millisecond), call)
-		}, context.DeadlineExceeded},
+		}, context.DeadlineExceeded, false},
 		{"near deadline", func(c *Conn, call *Call) (time.Duration, error) {
 			return leadMargin, c.Do(within(t, leadMargin-time.Millisecond/2), call)
-		}, context.DeadlineExceeded},
+		}, context.DeadlineExceeded, false},
 		{"timeout", func(c *Conn, call *Call) (time.Duration, error) {
 			call.Timeout = 50 * time.Millisecond
 			return call.Timeout, c.Do(context.Background(), call)
-		}, context.DeadlineExceeded},
+		}, context.DeadlineExceeded, false},
 		{"cancel", func(c *Conn, call *Call) (time.Duration, error) {
 			ctx, cancel := context.WithCancel(context.Background())
-			time.AfterFunc(20*time.Millisecond, cancel)
+			soon(c, cancel)
 			return 20 * time.Millisecond, c.Do(ctx, call)
-		}, context.Canceled},
+		}, context.Canceled, true},
 		{"early cancel", func(c *Conn, call *Call) (time.Duration, error) {
 			ctx, cancel := context.WithCancel(context.Background())
 			time.AfterFunc(100*time.Microsecond, cancel)
 			return time.Millisecond, c.Do(ctx, call)
-		}, context.Canceled},
+		}, context.Canceled, false},
 		{"interrupt", func(c *Conn, call *Call) (time.Duration, error) {
 			call.Yield = true
-			time.AfterFunc(20*time.Millisecond, func() { c.Interrupt(ErrIdle) })
+			soon(c, func() { c.Interrupt(ErrIdle) })
 			return 20 * time.Millisecond, c.Do(context.Background(), call)
-		}, ErrIdle},
+		}, ErrIdle, true},
 		{"close", func(c *Conn, call *Call) (time.Duration, error) {
-			time.AfterFunc(20*time.Millisecond, func() { c.Close() })
+			soon(c, func() { c.Close() })
 			return 20 * time.Millisecond, c.Do(context.Background(), call)
-		}, ErrClosed},
+		}, ErrClosed, true},
 		{"early close", func(c *Conn, call *Call) (time.Duration, error) {
 			time.AfterFunc(100*time.Microsecond, func() { c.Close() })
 			return time.Millisecond, c.Do(context.Background(), call)
-		}, ErrClosed},
+		}, ErrClosed, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +165,7 @@ func TestLeaderEnds(t *testing.T) {
 				call := &Call{Method: "Never", Param: getRequest("r")}
 				want, err := tt.do(c, call)
 				took := time.Since(at)
-				if !errors.Is(err, tt.want) || took > want+slack || !call.Sent {
+				if !errors.Is(err, tt.want) || took > want+slack || tt.sent && !call.Sent {
 					t.Errorf("%v after %v, sent %v", err, took, call.Sent)
 				}
 				if c.Err() != nil {
@@ -148,16 +181,16 @@ func TestLeaderEnds(t *testing.T) {
 func TestLeaderMeetsOtherAnswers(t *testing.T) {
 	c := leading(t)
 	call := &Call{Method: "Big", Param: getRequest("r")}
-	if err := c.Do(within(t, 5*time.Second), call); err != nil || len(call.ResultCells) != 10*readBuffer {
+	if err := c.Do(within(t, time.Minute), call); err != nil || len(call.ResultCells) != 10*readBuffer {
 		t.Errorf("big: %d bytes, %v", len(call.ResultCells), err)
 	}
 	quick(t, c)
 	slow := &Call{Method: "Slow", Param: getRequest("r")}
-	if err := c.Do(within(t, 5*time.Second), slow); err != nil || string(slow.ResultCells) != "slow" {
+	if err := c.Do(within(t, time.Minute), slow); err != nil || string(slow.ResultCells) != "slow" {
 		t.Errorf("slow: %q, %v", slow.ResultCells, err)
 	}
 	quick(t, c)
-	err := c.Do(within(t, 5*time.Second), &Call{Method: "Die", Param: getRequest("r")})
+	err := c.Do(within(t, time.Minute), &Call{Method: "Die", Param: getRequest("r")})
 	if !errors.Is(err, ErrServerClosed) {
 		t.Errorf("die: %v", err)
 	}
@@ -180,13 +213,13 @@ func TestQuietStreamIsWatched(t *testing.T) {
 		return nil
 	})))
 	for range loneCalls + 10 {
-		if err := c.Do(within(t, 5*time.Second), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
+		if err := c.Do(within(t, time.Minute), &Call{Method: "Get", Param: getRequest("r")}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	select {
 	case <-c.Done():
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the server closed the connection, nobody noticed")
 	}
 	if !errors.Is(c.Err(), ErrServerClosed) {
@@ -214,7 +247,7 @@ func TestClosedInAPause(t *testing.T) {
 		return nil
 	})))
 	for range loneCalls + 10 {
-		if err := c.Do(within(t, 5*time.Second), &Call{Method: "Get", Param: getRequest("r"), Timeout: time.Minute}); err != nil {
+		if err := c.Do(within(t, time.Minute), &Call{Method: "Get", Param: getRequest("r"), Timeout: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,7 +272,7 @@ func TestLookingHarmsNothing(t *testing.T) {
 			}
 			cancel()
 		}
-		call := &Call{Method: "Get", Param: getRequest("r"), Timeout: 5 * time.Second}
+		call := &Call{Method: "Get", Param: getRequest("r"), Timeout: time.Minute}
 		if err := c.Do(context.Background(), call); err != nil || string(call.ResultCells) != "quick" {
 			t.Fatalf("%d: %q, %v", i, call.ResultCells, err)
 		}
@@ -256,7 +289,7 @@ func TestTokenChangesHands(t *testing.T) {
 		wg.Go(func() {
 			for i := range 150 {
 				time.Sleep(time.Duration(rand.IntN(3)) * time.Duration(rand.IntN(1000)) * time.Microsecond)
-				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				method, want := "Get", "quick"
 				switch rand.IntN(50) {
 				case 0:
@@ -293,8 +326,8 @@ func TestInterruptSparesTheOthers(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 6 {
 		wg.Go(func() {
-			call := &Call{Method: "Slow", Param: &pb.ScanRequest{}, Yield: i%2 == 0}
-			err := c.Do(within(t, 5*time.Second), call)
+			call := &Call{Method: "Held", Param: &pb.ScanRequest{}, Yield: i%2 == 0}
+			err := c.Do(within(t, time.Minute), call)
 			if call.Yield && err != why || !call.Yield && err != nil {
 				t.Errorf("call %d: %v", i, err)
 			}
@@ -310,6 +343,9 @@ func TestInterruptSparesTheOthers(t *testing.T) {
 	c.Interrupt(why)
 	if n := c.InFlight(); n != 3 {
 		t.Errorf("%d in flight after the interrupt", n)
+	}
+	if err := c.Do(within(t, time.Minute), &Call{Method: "Release", Param: getRequest("r")}); err != nil {
+		t.Error(err)
 	}
 	wg.Wait()
 	quick(t, c)

@@ -366,7 +366,7 @@ func TestStuckPeerOnTCP(t *testing.T) {
 			defer cancel()
 			at := time.Now()
 			err := c.Do(ctx, &Call{Method: "Multi", Param: &pb.MultiRequest{}, Cells: block})
-			if took := time.Since(at); !errors.Is(err, context.DeadlineExceeded) || took > 2*time.Second {
+			if took := time.Since(at); !errors.Is(err, context.DeadlineExceeded) || took > 20*time.Second {
 				t.Errorf("%v after %v", err, took)
 			}
 		})

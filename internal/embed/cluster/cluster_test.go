@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/chaos"
 	"github.com/holdfast-hbase/holdfast/internal/embed/master"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver/rpctest"
@@ -39,7 +41,7 @@ func client(t testing.TB, address, service string) *rpctest.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { k.Conn.Close() })
-	_ = k.Conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = k.Conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	return k
 }
 
@@ -244,11 +246,53 @@ func writeRow(n meta.ServerName, region, row, value string) error {
 		return err
 	}
 	defer k.Conn.Close()
-	_ = k.Conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = k.Conn.SetDeadline(time.Now().Add(time.Minute))
 	_, err = k.Call("Mutate", &pb.MutateRequest{
 		Region: &pb.RegionSpecifier{Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: []byte(region)},
 		Mutation: &pb.MutationProto{Row: []byte(row), MutateType: pb.MutationProto_PUT.Enum(),
 			ColumnValue: []*pb.MutationProto_ColumnValue{{Family: []byte("f"), QualifierValue: []*pb.MutationProto_ColumnValue_QualifierValue{{Qualifier: []byte("q"), Value: []byte(value)}}}}},
 	}, &pb.MutateResponse{})
 	return err
+}
+
+// TestBesideGenerated: what is done to ordinary tables does not look at each of
+// the regions that a generated table beside them has.
+func TestBesideGenerated(t *testing.T) {
+	c, ctx := start(t, Options{}), t.Context()
+	f := &catalog.Formula{Regions: 300_000, Rows: 10, Format: catalog.KeyFormat{Digits: 8, Base: 10}}
+	if err := c.GenerateTable(ctx, table("g"), []string{"f"}, f); err != nil {
+		t.Fatal(err)
+	}
+	m := mustMaster(t, c)
+	region := func(row string) string {
+		r, err := c.Locate(table("t"), []byte(row))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Encoded
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+	}{
+		{"create", func() error { return c.CreateTable(ctx, table("t"), []string{"f"}, 2, [][]byte{[]byte("m")}) }},
+		{"put", func() error { return put(t, find(t, c, table("t"), "a"), "a", "1") }},
+		{"move", func() error { return m.Move(ctx, region("a"), meta.ServerName{}) }},
+		{"split", func() error { return m.Split(ctx, region("a"), []byte("g")) }},
+		{"merge", func() error { return m.Merge(ctx, []string{region("g"), region("m")}) }},
+		{"drop", func() error { return m.DropTable(ctx, table("t")) }},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		runtime.ReadMemStats(&after)
+		// To have looked at all of them takes 30 MB and more.
+		if n := after.TotalAlloc - before.TotalAlloc; n > 12<<20 {
+			t.Errorf("%s: %d bytes", step.name, n)
+		} else {
+			t.Logf("%s: %d bytes", step.name, n)
+		}
+	}
 }

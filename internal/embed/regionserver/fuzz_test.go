@@ -100,7 +100,7 @@ func FuzzCalls(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mine.SetDeadline(time.Now().Add(20 * time.Second))
+		mine.SetDeadline(time.Now().Add(time.Minute))
 		b, err := wire.AppendRequest(nil, &wire.Request{CallID: 7, Method: method, Param: rawMessage(param), Cells: block})
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func FuzzCalls(f *testing.F) {
 		if resp, err := c.Receive(); err != nil || resp.CallID != 7 {
 			t.Errorf("%s: %+v, %v", method, resp, err)
 		}
-		if d := time.Since(begin); d > 5*time.Second {
+		if d := time.Since(begin); d > 30*time.Second {
 			t.Errorf("%s took %v", method, d)
 		}
 		mine.Close()

@@ -233,7 +233,7 @@ func TestHandshake(t *testing.T) {
 		if _, err := nc.Write(send); err != nil {
 			t.Fatal(err)
 		}
-		nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+		nc.SetReadDeadline(time.Now().Add(time.Minute))
 		total, err := wire.ReadTotal(nc, 0)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -563,7 +563,7 @@ func TestPauseHangResume(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		h.Resume()
-		c.Conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		c.Conn.SetReadDeadline(time.Now().Add(time.Minute))
 		if resp, err := c.Receive(); err != nil || resp.CallID != id {
 			t.Fatalf("%s: after resume %+v, %v", name, resp, err)
 		}

@@ -37,7 +37,7 @@ func (r raw) send(hexText string) {
 
 func (r raw) frame() []byte {
 	r.t.Helper()
-	r.nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	r.nc.SetReadDeadline(time.Now().Add(time.Minute))
 	f, err := jute.ReadFrame(r.nc, 1<<20)
 	if err != nil {
 		r.t.Fatal(err)
@@ -61,7 +61,7 @@ func (r raw) want(hexText string) {
 
 func (r raw) eof() {
 	r.t.Helper()
-	r.nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	r.nc.SetReadDeadline(time.Now().Add(time.Minute))
 	if b, err := io.ReadAll(r.nc); len(b) != 0 || err != nil {
 		r.t.Fatalf("%d bytes and %v instead of an end", len(b), err)
 	}
