@@ -265,25 +265,28 @@ func TestWhatARepeatedPutHides(t *testing.T) {
 	if err := c.CreateTable(t.Context(), "t", []string{"f"}); err != nil {
 		t.Fatal(err)
 	}
-	client, err := hbase.Open(t.Context(), c.Address(), hbase.WithRPCTimeout(300*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	table, _ := client.Table("t")
 	for _, unrepeatable := range []bool{false, true} {
 		for _, batch := range []bool{false, true} {
-			t.Run(fmt.Sprintf("unrepeatable %v, batch %v", unrepeatable, batch), func(t *testing.T) {
-				row := fmt.Sprint(unrepeatable, batch)
+			// What is written in between must be in before the client repeats,
+			// which a loaded machine may not do at the first try.
+			repeat := func(t *testing.T, after time.Duration) (inTime bool) {
+				client, err := hbase.Open(t.Context(), c.Address(), hbase.WithRPCTimeout(after))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				table, _ := client.Table("t")
+				row := fmt.Sprint(unrepeatable, batch, after)
 				put := func(value string) *hbase.Put { return hbase.NewPut(row).Set("f", "q", []byte(value)) }
 				id, err := c.AddRule(minihbase.Rule{Match: minihbase.Match{Method: "Mutate,Multi"}, Action: minihbase.DropReply, Times: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer c.ClearRules()
-				ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*after)
 				defer cancel()
 				done := make(chan error, 1)
+				began := time.Now()
 				go func() {
 					first := put("first")
 					first.Unrepeatable = unrepeatable
@@ -307,7 +310,11 @@ func TestWhatARepeatedPutHides(t *testing.T) {
 				if err := table.Put(t.Context(), put("second")); err != nil {
 					t.Fatal(err)
 				}
+				inTime = time.Since(began) < after
 				err = <-done
+				if !inTime {
+					return false
+				}
 				r, getErr := table.Get(t.Context(), hbase.NewGet(row))
 				if getErr != nil {
 					t.Fatal(getErr)
@@ -318,6 +325,14 @@ func TestWhatARepeatedPutHides(t *testing.T) {
 				}
 				if unrepeatable && (!errors.Is(err, hbase.ErrUnknownOutcome) || hbase.SafeToRetry(err) || got != "second") {
 					t.Errorf("not repeated: %v, then read %q", err, got)
+				}
+				return true
+			}
+			t.Run(fmt.Sprintf("unrepeatable %v, batch %v", unrepeatable, batch), func(t *testing.T) {
+				for after := 300 * time.Millisecond; !repeat(t, after); after *= 3 {
+					if after > time.Minute {
+						t.Fatal("not once was the second put in time")
+					}
 				}
 			})
 		}

@@ -31,23 +31,37 @@ func TestUnreadableRowHarmsNoNeighbour(t *testing.T) {
 	if err := table.Put(t.Context(), hbase.NewPut("good").Set("f", "q", []byte("v"))); err != nil {
 		t.Fatal(err)
 	}
-	id, err := c.AddRule(minihbase.Rule{
+	if _, err := c.AddRule(minihbase.Rule{
 		Match:  minihbase.Match{Method: "Get", StartRow: []byte("bad"), StopRow: []byte("bae")},
 		Action: minihbase.Fail, Exception: minihbase.Exception{Class: "java.io.IOException"},
-	})
-	if err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
+	// A gate would stall a Get for a second after the second and the third
+	// failure each, every time; a machine that has other things to do may stall
+	// some, now and then.
+	var slow int
+	for range 6 {
+		if slow = besides(t, c, table); slow <= 1 {
+			return
+		}
+	}
+	t.Errorf("%d reads of another row took over 250ms, and no fewer in so many tries", slow)
+}
+
+// besides reads a good row while another caller asks for the bad one four times,
+// and gives how many of those reads were slow.
+func besides(t *testing.T, c *minihbase.Cluster, table *hbase.Table) (slow int) {
+	t.Helper()
+	before := c.Rules()[0].Hits
 	bad, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		_, err := table.Get(bad, hbase.NewGet("bad"))
 		ended <- err
 	}()
-	var slow int
 	for asked := false; !asked; {
-		rules := c.Rules()
-		asked = rules[0].ID == id && rules[0].Hits >= 4
+		asked = c.Rules()[0].Hits >= before+4
 		began := time.Now()
 		r, err := table.Get(t.Context(), hbase.NewGet("good"))
 		if err != nil || string(r.Value("f", "q")) != "v" {
@@ -63,9 +77,5 @@ func TestUnreadableRowHarmsNoNeighbour(t *testing.T) {
 	if err := <-ended; !errors.As(err, &remote) || !errors.Is(err, context.Canceled) {
 		t.Errorf("bad row: %v", err)
 	}
-	// A gate would stall a Get for a second after the second and the third
-	// failure each; a loaded machine may stall one.
-	if slow > 1 {
-		t.Errorf("%d reads of another row took over 250ms", slow)
-	}
+	return slow
 }

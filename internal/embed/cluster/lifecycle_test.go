@@ -139,14 +139,14 @@ func TestDeathTakesItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	znode := c.path("rs", l.Server.String())
-	if !c.zk.Exists(znode) {
+	if !c.zk.Exists(znode) && time.Since(at) < 100*time.Millisecond {
 		t.Error("the znode goes before the session timeout")
 	}
 	eventually(t, "znode gone", func() bool { return !c.zk.Exists(znode) })
 	if d := time.Since(at); d < 100*time.Millisecond {
 		t.Errorf("znode gone after %v", d)
 	}
-	if n := find(t, c, table("t"), "a"); n.Server != l.Server {
+	if n := find(t, c, table("t"), "a"); n.Server != l.Server && time.Since(at) < 200*time.Millisecond {
 		t.Errorf("meta names %s before the recovery delay is over", n.Server)
 	}
 	event(t, c, "recovered")
@@ -361,17 +361,28 @@ func TestPauseBeyondSession(t *testing.T) {
 	if s := c.Servers()[i]; s.State != Dead {
 		t.Errorf("resumed as %s", s.State)
 	}
-	// One that is resumed in time goes on.
-	j := (i + 1) % 3
-	if err := c.Pause(j); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Resume(j); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(100 * time.Millisecond)
-	if s := c.Servers()[j]; s.State != Running || !c.zk.Exists(c.path("rs", s.Name)) {
-		t.Errorf("a short pause killed the server: %+v", s)
+}
+
+// One that is resumed in time goes on.
+func TestPauseWithinSession(t *testing.T) {
+	// A loaded machine may not be in time at the first try.
+	for timeout := 50 * time.Millisecond; ; timeout *= 4 {
+		c := start(t, Options{SessionTimeout: timeout})
+		at := time.Now()
+		if err := c.Pause(1); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Resume(1); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(at) >= timeout {
+			continue
+		}
+		time.Sleep(2 * timeout)
+		if s := c.Servers()[1]; s.State != Running || !c.zk.Exists(c.path("rs", s.Name)) {
+			t.Errorf("a short pause killed the server: %+v", s)
+		}
+		return
 	}
 }
 
