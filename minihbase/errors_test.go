@@ -382,7 +382,7 @@ func TestErrors(t *testing.T) {
 			// connections that the client has closed.
 			const embed = "github.com/holdfast-hbase/holdfast/internal/embed/"
 			if err := goleak.Find(quiet, goleak.IgnoreAnyFunction(embed+"zkserver.(*conn).readLoop"), goleak.IgnoreAnyFunction(embed+"zkserver.(*conn).writeLoop"),
-				goleak.IgnoreAnyFunction(embed+"rpcserver.(*Conn).start"), goleak.IgnoreAnyFunction(embed+"rpcserver.(*Server).watchdog")); err != nil {
+				goleak.IgnoreAnyFunction(embed+"rpcserver.(*Conn).start"), goleak.IgnoreAnyFunction(embed+"rpcserver.(*Server).watchdog"), goleak.IgnoreAnyFunction(embed+"rpcserver.(*workers).run")); err != nil {
 				t.Error(err)
 			}
 		})

@@ -38,15 +38,7 @@ func (f figures) num(key string) float64 {
 
 // startPeers starts package hbase and Java's two clients on a real cluster.
 func startPeers(b *testing.B, c *peers.Cluster) []*peer {
-	bin := filepath.Join(b.TempDir(), "worker")
-	build := exec.Command("go", "build", "-tags", "interop", "-o", bin, "./worker")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("build: %v\n%s", err, out)
-	}
-	source, err := filepath.Abs("PeerBench.java")
-	if err != nil {
-		b.Fatal(err)
-	}
+	bin, source := buildWorker(b), javaSource(b)
 	java := func(kind string) func() *exec.Cmd {
 		return func() *exec.Cmd {
 			cmd := peers.JavaCommand(b, peers.HBase26, source, c.ZooKeeper(), kind)
@@ -59,6 +51,24 @@ func startPeers(b *testing.B, c *peers.Cluster) []*peer {
 		startPeer(b, "Java Table", "java", java("blocking")),
 		startPeer(b, "Java AsyncTable", "async", java("async")),
 	}
+}
+
+// buildWorker compiles the program in the folder worker.
+func buildWorker(b *testing.B) string {
+	bin := filepath.Join(b.TempDir(), "worker")
+	build := exec.Command("go", "build", "-tags", "interop", "-o", bin, "./worker")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+func javaSource(b *testing.B) string {
+	source, err := filepath.Abs("PeerBench.java")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return source
 }
 
 func startPeer(b *testing.B, name, short string, command func() *exec.Cmd) *peer {

@@ -15,14 +15,14 @@ import (
 // clientService is ClientService: data.
 func (s *Server) clientService() *rpcserver.Service {
 	svc := rpcserver.NewService("ClientService")
-	rpcserver.Handle(svc, "Get", s.get, rpcserver.Inline[*pb.GetRequest](true),
+	rpcserver.Handle(svc, "Get", s.get, rpcserver.Brief[*pb.GetRequest](true),
 		rpcserver.Describe(func(c *rpcserver.Call, in *pb.GetRequest) {
 			s.aim(c, in.GetRegion(), in.GetGet().GetRow())
 			if in.GetGet().GetExistenceOnly() {
 				c.Target.Detail = "exists"
 			}
 		}))
-	rpcserver.Handle(svc, "Mutate", s.mutate, rpcserver.Inline[*pb.MutateRequest](s.cfg.InlineWrites),
+	rpcserver.Handle(svc, "Mutate", s.mutate, rpcserver.Brief[*pb.MutateRequest](s.cfg.InlineWrites),
 		rpcserver.Describe(func(c *rpcserver.Call, in *pb.MutateRequest) {
 			s.aim(c, in.GetRegion(), in.GetMutation().GetRow())
 			c.Target.Detail = mutationDetail(in)

@@ -41,13 +41,18 @@ func (c *Conn) grow() error {
 	if err != nil {
 		return err
 	}
+	return c.readFrom(rest)
+}
+
+// readFrom gives the connection a new read buffer that begins with rest, which it copies.
+func (c *Conn) readFrom(rest []byte) error {
 	if len(rest) == 0 {
 		c.r = bufio.NewReaderSize(c.nc, readBuffer)
 		return nil
 	}
 	c.r = bufio.NewReaderSize(&prefixed{Conn: c.nc, rest: append([]byte(nil), rest...)}, readBuffer)
 	// All of it is in the buffer from here on, and who takes over reading need not know.
-	_, err = c.r.Peek(len(rest))
+	_, err := c.r.Peek(len(rest))
 	return err
 }
 

@@ -39,6 +39,7 @@ type Call struct {
 	// inlineNow: it runs on the reader's goroutine, and its frame still stands
 	// in the read buffer.
 	inlineNow bool
+	hold      bool // its answer may wait: another one follows at once
 	early     bool // see Server.early
 	frame     int
 }

@@ -3,6 +3,7 @@ package rpcserver
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,10 @@ import (
 // readBuffer is the size of a connection's read buffer. Frames that fit are
 // parsed where they are.
 const readBuffer = 16 << 10
+
+// maxHeld is how many answers wait for one more at most: more together would save
+// little, and keep the client from working meanwhile.
+const maxHeld = 7
 
 // minTimeout is the least a request's timeout counts as, in HBase too
 // (hbase.ipc.min.client.request.timeout).
@@ -44,6 +49,8 @@ type Conn struct {
 	inline  atomic.Uint64
 	r       *bufio.Reader
 	inlines uint64
+	frame   int // length of the frame of the call that runs inline
+	held    int // answers that wait for those of the calls behind them
 	wary    int // so many more calls are not run inline
 }
 
@@ -141,11 +148,43 @@ func (c *Conn) linger() {
 
 // takeOver makes the calling goroutine the reader.
 func (c *Conn) takeOver() {
-	// The call running inline still uses the old buffer; nothing else is in it,
-	// or the call would not have been run inline.
-	c.r = bufio.NewReaderSize(c.nc, readBuffer)
+	c.release()
+	// The call running inline still uses the old buffer; what is behind it there
+	// is ours.
+	behind, err := c.r.Peek(c.r.Buffered())
+	if err != nil {
+		c.close()
+		return
+	}
+	if err := c.readFrom(behind[c.frame:]); err != nil {
+		c.close()
+		return
+	}
 	c.wary = waryCalls
 	c.read()
+}
+
+// release writes the answers that are held.
+func (c *Conn) release() {
+	if c.held > 0 {
+		c.held = 0
+		c.out.flush()
+	}
+}
+
+// another says whether a whole frame more is in the read buffer behind the first
+// n bytes.
+func (c *Conn) another(n int) bool {
+	const head = 4
+	if c.r.Buffered() < n+head {
+		return false
+	}
+	b, err := c.r.Peek(n + head)
+	if err != nil {
+		return false
+	}
+	size := binary.BigEndian.Uint32(b[n:])
+	return uint64(c.r.Buffered()) >= uint64(n+head)+uint64(size)
 }
 
 // read reads and serves calls until the connection ends or the role of reader
@@ -153,8 +192,12 @@ func (c *Conn) takeOver() {
 func (c *Conn) read() {
 	s := c.server
 	for {
+		if !c.another(0) {
+			c.release()
+		}
 		call, err := c.next()
 		if err != nil {
+			c.release()
 			if !errors.Is(err, io.EOF) && c.ctx.Err() == nil {
 				s.log.Debug("connection ended", "remote", c.remote, "err", err)
 			}
@@ -165,21 +208,28 @@ func (c *Conn) read() {
 			continue // answered or refused already
 		}
 		if !call.inlineNow {
-			s.wg.Add(1)
-			go func() {
-				defer s.wg.Done()
-				call.serve()
-			}()
+			s.workers.serve(call)
 			continue
+		}
+		if !call.method.brief {
+			c.release()
 		}
 		c.inlines++
 		n := c.inlines
+		c.frame = call.frame
+		if call.hold = c.another(call.frame) && c.held < maxHeld; call.hold {
+			c.held++
+		} else {
+			c.held = 0 // its own answer takes the others along
+		}
 		// From here until the swap back, the role of reader may be taken away:
 		// nothing that belongs to it may be touched.
 		c.inline.Store(n)
 		s.watch()
 		call.serve()
 		if !c.inline.CompareAndSwap(n, 0) {
+			// Who has the role now has written what was held before.
+			c.out.flush()
 			return
 		}
 		if call.frame > 0 {
@@ -281,7 +331,7 @@ func (c *Conn) next() (*Call, error) {
 	call.Param, call.block = req.Param, req.Cells
 	if c.wary > 0 {
 		c.wary--
-	} else if inBuffer && alone && call.method.inline && !s.cfg.Chaos.Active() && s.mode.Load().normal() {
+	} else if inBuffer && (alone && call.method.inline || call.method.brief) && !s.cfg.Chaos.Active() && s.mode.Load().normal() {
 		call.inlineNow, call.frame = true, total
 		return call, nil
 	}

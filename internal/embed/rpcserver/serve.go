@@ -211,7 +211,11 @@ func (c *Call) answer(out wire.Marshaler, err error) {
 	}
 	// Recorded before it is sent: who has the answer finds it in the log.
 	c.record(how)
-	c.Conn.out.send(frame)
+	if c.hold {
+		c.Conn.out.hold(frame)
+	} else {
+		c.Conn.out.send(frame)
+	}
 	c.end()
 }
 

@@ -82,6 +82,7 @@ type Server struct {
 
 	mode     atomic.Pointer[mode] // nil = normal
 	frames   frames
+	workers  workers
 	calls    atomic.Int64
 	bytes    atomic.Int64
 	unread   atomic.Int64 // bytes that wait to be written
@@ -132,6 +133,7 @@ func New(cfg Config) *Server {
 		conns:     make(map[*Conn]struct{}),
 		unpacking: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
+	s.workers.s = s
 	for _, svc := range cfg.Services {
 		s.services[svc.name] = svc
 	}

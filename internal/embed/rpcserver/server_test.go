@@ -49,7 +49,7 @@ func newHarness(t testing.TB, change func(*rpcserver.Config)) *harness {
 	h := &harness{t: t, address: l.Addr().String(), chaos: chaos.New(), events: eventlog.New(eventlog.Options{}),
 		begun: make(chan string, 4096), release: make(chan struct{})}
 	svc := rpcserver.NewService("ClientService")
-	rpcserver.Handle(svc, "Get", h.get, rpcserver.Inline[*pb.GetRequest](true),
+	rpcserver.Handle(svc, "Get", h.get, rpcserver.Brief[*pb.GetRequest](true),
 		rpcserver.Describe(func(c *rpcserver.Call, in *pb.GetRequest) {
 			c.Target.Table, c.Target.Region = "t", "r1"
 			c.Target.Rows, c.Target.NumRows = [][]byte{in.GetGet().GetRow()}, 1

@@ -3,6 +3,7 @@ package rpcserver
 import (
 	"context"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
@@ -38,6 +39,33 @@ const coalesce = 64 << 10
 
 // send takes over frame. It may block as long as the peer does not read.
 func (w *writer) send(frame []byte) { w.put(frame, false, pace{}) }
+
+// maxHeldBytes is how much is held before it is written after all.
+const maxHeldBytes = 16 << 10
+
+// hold takes over frame, and writes it with what comes next, or when flush is
+// called.
+func (w *writer) hold(frame []byte) {
+	w.mu.Lock()
+	if w.closed || w.ended {
+		w.mu.Unlock()
+		return
+	}
+	w.pending = append(w.pending, frame)
+	w.count(cost(frame))
+	w.average += (len(frame) - w.average) / 8
+	if w.bytes > maxHeldBytes {
+		w.flushLocked()
+		return
+	}
+	w.mu.Unlock()
+}
+
+// flush writes what is pending, if nobody does yet.
+func (w *writer) flush() {
+	w.mu.Lock()
+	w.flushLocked()
+}
 
 // sendLast is send for what nothing may follow on this connection, such as half
 // a frame: what other calls answer from now on is dropped.
@@ -76,6 +104,16 @@ func (w *writer) put(frame []byte, last bool, p pace) {
 		return
 	}
 	w.average += (len(frame) - w.average) / 8
+	if !w.writing && w.conn.calls.Load() > 1 {
+		// Others of this connection are about to have answers, too, most likely:
+		// one fsync ends the waiting of many. Those that can go on now do, so
+		// that one write takes all along.
+		w.writing = true
+		w.mu.Unlock()
+		runtime.Gosched()
+		w.mu.Lock()
+		w.writing = false
+	}
 	w.flushLocked()
 }
 

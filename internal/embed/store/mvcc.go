@@ -13,10 +13,11 @@ import (
 // is raised while half of it is still unused, so that the write that carries
 // the new limit is in the log long before a number beyond the old one is.
 type mvcc struct {
-	mu       sync.Mutex
-	finished sync.Cond // on mu; the read point has moved
-	last     uint64    // given out
-	limit    uint64    // promised on disk
+	mu    sync.Mutex
+	last  uint64 // given out
+	limit uint64 // promised on disk
+	// waiting are those for whom the read point has not come far enough.
+	waiting []*waiter
 	// ring[(seq-1)%len] says whether seq, read < seq <= last, is finished.
 	ring []bool
 	read atomic.Uint64
@@ -26,10 +27,14 @@ type mvcc struct {
 // in ten seconds; a restart wastes at most this many of 2^64 numbers.
 const seqBlock = 1 << 20
 
-func (m *mvcc) init() {
-	m.finished.L = &m.mu
-	m.ring = make([]bool, 64)
+type waiter struct {
+	seq  uint64
+	done chan struct{} // holds one
 }
+
+var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
+
+func (m *mvcc) init() { m.ring = make([]bool, 64) }
 
 // start goes on behind limit and returns the new limit to be written.
 func (m *mvcc) start(limit uint64) uint64 {
@@ -90,7 +95,16 @@ func (m *mvcc) complete(seq uint64) {
 		read++
 	}
 	m.read.Store(read)
-	m.finished.Broadcast()
+	rest := m.waiting[:0]
+	for _, w := range m.waiting {
+		if w.seq <= read {
+			w.done <- struct{}{}
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	clear(m.waiting[len(rest):])
+	m.waiting = rest
 }
 
 // wait returns once the read point has reached seq: every write before it is
@@ -100,8 +114,14 @@ func (m *mvcc) wait(seq uint64) {
 		return
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	for m.read.Load() < seq {
-		m.finished.Wait()
+	if m.read.Load() >= seq {
+		m.mu.Unlock()
+		return
 	}
+	w := waiters.Get().(*waiter)
+	w.seq = seq
+	m.waiting = append(m.waiting, w)
+	m.mu.Unlock()
+	<-w.done
+	waiters.Put(w)
 }

@@ -31,12 +31,13 @@ type Options struct {
 	// Now is the clock for timestamps and TTLs in ms since the epoch; nil is
 	// the system's.
 	Now func() int64
-	// CacheBytes is the block cache; 0 means 8 MiB in memory (where it only
-	// saves decompression), 64 MiB on disk.
+	// CacheBytes is the block cache, what memtables hold included; 0 means 8 MiB
+	// in memory (where it only saves decompression), 32 MiB on disk.
 	CacheBytes int64
-	// MemTableBytes is the largest memtable; 0 means 32 MiB, less than 1 MiB is
-	// raised to it. Memtables start at 256 KiB and double, so that a small
-	// store stays small.
+	// MemTableBytes is the largest memtable; 0 means 32 MiB in memory, 8 MiB on
+	// disk, less than 1 MiB is raised to it. Up to four of them may wait to be
+	// flushed. They start at 256 KiB and double, so that a small store stays
+	// small.
 	MemTableBytes uint64
 	// Logger for the engine's troubles; nil discards.
 	Logger *slog.Logger
@@ -66,6 +67,13 @@ const (
 	// engineFormat is pinned, so that a newer engine does not write files an
 	// older Holdfast of the same formatVersion can't read.
 	engineFormat = pebble.FormatValueSeparation
+)
+
+// The sizes of blocks, before compression. What is not cached is read a block at a
+// time: larger ones cost lone Gets more, smaller ones scans.
+const (
+	blockBytes = 8 << 10
+	indexBytes = 64 << 10
 )
 
 // Open opens or makes a store. Errors wrap ErrLocked, ErrNewerFormat,
@@ -149,16 +157,23 @@ func (s *Store) engineOptions(o *Options, fsys vfs.FS, inMemory bool) *pebble.Op
 		EventListener:               &pebble.EventListener{FlushEnd: s.flushed},
 	}
 	if o.CacheBytes <= 0 {
-		po.CacheSize = 64 << 20
+		po.CacheSize = 32 << 20
 		if inMemory {
 			po.CacheSize = 8 << 20
 		}
 	}
 	if o.MemTableBytes == 0 {
-		po.MemTableSize = 32 << 20
+		po.MemTableSize = 8 << 20
+		if inMemory {
+			po.MemTableSize = 32 << 20
+		}
 	}
 	for i := range po.Levels {
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		po.Levels[i].BlockSize = blockBytes
+		// One index block for a file of a few ten megabytes: a Get looks into
+		// one less.
+		po.Levels[i].IndexBlockSize = indexBytes
 	}
 	// Cells of a row share a prefix but are no versions of one another: their
 	// values stay beside the keys.
