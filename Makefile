@@ -25,7 +25,7 @@ unit:
 	$(GO) test ./...
 
 race:
-	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(RACE)
 
 fuzz-short: ## fuzz targets of what reads foreign bytes and a siege of each listener, FUZZTIME each (the rest needs long builds: make fuzz)
 	$(GO) run ./internal/tools/fuzzall -time $(FUZZTIME) -run '$(FUZZ)'
@@ -43,10 +43,10 @@ test-browser: ## the console in a headless Chromium (an installed one, or what C
 crash: ## kill -9 of the whole process a hundred times under load, each time in the middle of something else (5 min)
 	$(GO) test -tags long -run Kill9 -v -timeout 40m ./cmd/holdfast
 
-interop: build ## real HBase, its shell and Java client, real ZooKeeper (JDK 17, Maven, Python 3, Node)
+interop: ## real HBase, its shell and Java client, real ZooKeeper (JDK 17, Maven, Python 3, Node)
 	interop/run
 
-interop-long: build ## what takes minutes more: all recorded cases, transcripts, answers and HFiles on real HBase
+interop-long: ## what takes minutes more: all recorded cases, transcripts, answers and HFiles on real HBase
 	interop/run -tags interop,long -run 'Vectors|Reads|Loads|RealHBase' ./interop/conformance ./interop/hfile ./interop/guests ./interop/admin
 
 lint: ## gofmt, vet, staticcheck and the rules of this house

@@ -15,6 +15,7 @@ import (
 // TestTortureEmbedded is the plan that real HBase gets, to the second, on the
 // embedded cluster: make test has it with a shorter pause.
 func TestTortureEmbedded(t *testing.T) {
+	t.Parallel()
 	c, err := minihbase.Start(t.Context(), minihbase.Options{ControlPort: -1})
 	if err != nil {
 		t.Fatal(err)

@@ -25,13 +25,17 @@ const budget = 2 * time.Minute
 // A cluster takes half a minute to start: what 2.6.4 alone is needed for comes
 // first, before the faults.
 func TestHBase26(t *testing.T) {
+	t.Parallel() // most of the time goes by in waiting for HBase
 	c := peers.Start(t, peers.HBase26)
 	t.Run("meta watch", func(t *testing.T) { metaWatch(t, c) })
 	t.Run("timeline reads", func(t *testing.T) { timelineReads(t, c) })
 	t.Run("torture", func(t *testing.T) { run(t, c) })
 }
 
-func TestHBase24(t *testing.T) { run(t, peers.Start(t, peers.HBase24)) }
+func TestHBase24(t *testing.T) {
+	t.Parallel()
+	run(t, peers.Start(t, peers.HBase24))
+}
 
 func run(t *testing.T, c *peers.Cluster) {
 	open := func() *hbase.Client {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestHBase26(t *testing.T) {
+	t.Parallel() // most of the time goes by in waiting for HBase
 	c := peers.Start(t, peers.HBase26)
 	run(t, c, suiteFaults(c))
 }
@@ -21,6 +22,7 @@ func TestHBase26(t *testing.T) {
 // Kills and freezes of 2.4 are interop/cluster's, which has its own minutes for
 // them.
 func TestHBase24(t *testing.T) {
+	t.Parallel()
 	c := peers.Start(t, peers.HBase24)
 	t.Run("aggregates", func(t *testing.T) { aggregates(t, c) })
 	t.Run("suite", func(t *testing.T) { run(t, c, conformance.Faults{}) })

@@ -254,7 +254,7 @@ func TestRealHBase(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := 0
-			root := filepath.Join(peers.Dir(t, peers.HBase26), "data", "hbase", "data", "default", table)
+			root := filepath.Join(c.Dir, "data", "hbase", "data", "default", table)
 			err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 				if err != nil || e.IsDir() || filepath.Base(filepath.Dir(path)) != "cf" || strings.HasPrefix(e.Name(), ".") {
 					return err

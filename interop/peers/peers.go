@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package peers
 
 import (
@@ -5,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -30,9 +31,13 @@ const RegionServers = 3
 // process each.
 type Cluster struct {
 	Set string
-	t   testing.TB
-	env []string
-	zk  int
+	// Dir is the cluster's own directory: conf, logs, and data, which goes when
+	// it is closed.
+	Dir   string
+	t     testing.TB
+	env   []string
+	ports *Ports
+	zk    int
 	// rs is the first region server's port less one.
 	rs int
 }
@@ -43,8 +48,8 @@ func Script() string {
 	return filepath.Join(filepath.Dir(file), "hbase")
 }
 
-// Dir is where a set's jars, logs and data live; it fails the test if the jars
-// have not been fetched.
+// Dir is where a set's jars are; it fails the test if they have not been
+// fetched.
 func Dir(t testing.TB, set string) string {
 	t.Helper()
 	dir, err := dirOf(set)
@@ -77,9 +82,11 @@ func Start(t testing.TB, set string) *Cluster {
 	c.t = t
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("logs of the real cluster: %s", filepath.Join(Dir(t, set), "logs"))
+			t.Logf("logs of the real cluster: %s", filepath.Join(c.Dir, "logs"))
 		}
-		c.run("down")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 	return c
 }
@@ -87,40 +94,45 @@ func Start(t testing.TB, set string) *Cluster {
 // Open is Start for clusters that several tests share: with a number of region
 // servers, and more <property> elements for hbase-site.xml. The caller closes
 // it. Its servers cannot be killed or paused.
+//
+// Every cluster has a directory and ports of its own, so that any number of them
+// run side by side, in one process or in several. One that does not come up is
+// tried once more: somebody else may have taken a port.
 func Open(set string, servers int, site string) (*Cluster, error) {
-	dir, err := dirOf(set)
+	c, first := openOnce(set, servers, site)
+	if first == nil {
+		return c, nil
+	}
+	c, err := openOnce(set, servers, site)
+	if err != nil {
+		return nil, errors.Join(first, err)
+	}
+	return c, nil
+}
+
+func openOnce(set string, servers int, site string) (*Cluster, error) {
+	jars, err := dirOf(set)
 	if err != nil {
 		return nil, err
 	}
-	base, err := freePorts(servers + 3)
+	dir, err := clusterDir(jars, set)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Set: set, zk: base, rs: base + 1}
+	ports, err := ReservePorts(servers + 3)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Set: set, Dir: dir, ports: ports, zk: ports.First, rs: ports.First + 1}
 	c.env = append(os.Environ(),
 		"PEERS_DIR="+dir,
 		"RS="+strconv.Itoa(servers),
 		"ZK_PORT="+strconv.Itoa(c.zk),
-		"MASTER_PORT="+strconv.Itoa(base+1),
+		"MASTER_PORT="+strconv.Itoa(c.rs),
 		"RS_PORT="+strconv.Itoa(c.rs),
 	)
 	if site != "" {
 		c.env = append(c.env, "EXTRA_SITE="+site)
-	}
-	if err := c.Close(); err != nil {
-		return nil, err
-	}
-	for _, sub := range []string{"data", "logs"} {
-		if err := os.RemoveAll(filepath.Join(dir, sub)); err != nil {
-			return nil, err
-		}
-	}
-	// Servers with a web port look for their pages, which no jar has; some
-	// servlets do without.
-	for _, pages := range []string{"master", "regionserver", "static"} {
-		if err := os.MkdirAll(filepath.Join(dir, "conf", "hbase-webapps", pages), 0o755); err != nil {
-			return nil, err
-		}
 	}
 	if err := c.try("up", set); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -128,8 +140,47 @@ func Open(set string, servers int, site string) (*Cluster, error) {
 	return c, nil
 }
 
-// Close ends all processes of the cluster.
-func (c *Cluster) Close() error { return c.try("down") }
+// clusterDir makes a directory for one cluster beside the jars' own, with those
+// jars in it.
+func clusterDir(jars, set string) (string, error) {
+	jars, err := filepath.Abs(jars)
+	if err != nil {
+		return "", err
+	}
+	all := filepath.Join(filepath.Dir(jars), "clusters")
+	if err := os.MkdirAll(all, 0o755); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(all, set+"-")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Symlink(filepath.Join(jars, "lib-"+set), filepath.Join(dir, "lib-"+set)); err != nil {
+		return "", err
+	}
+	// Servers with a web port look for their pages, which no jar has; some
+	// servlets do without.
+	for _, pages := range []string{"master", "regionserver", "static"} {
+		if err := os.MkdirAll(filepath.Join(dir, "conf", "hbase-webapps", pages), 0o755); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// Close ends all processes of the cluster and removes its data; its logs stay.
+func (c *Cluster) Close() error {
+	err := c.try("down")
+	// Processes that are being killed may still write into it.
+	for range 50 {
+		if os.RemoveAll(filepath.Join(c.Dir, "data")) == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	c.ports.Release()
+	return err
+}
 
 // Address is the cluster's address for a Holdfast client.
 func (c *Cluster) Address() string {
@@ -169,8 +220,12 @@ func (c *Cluster) run(args ...string) {
 	}
 }
 
+// scriptLimit ends a script that hangs. It is far from what any of them takes, a
+// crowded machine included.
+const scriptLimit = 8 * time.Minute
+
 func (c *Cluster) try(args ...string) error {
-	out, err := runScript(c.env, 150*time.Second, nil, args...)
+	out, err := runScript(c.env, scriptLimit, nil, args...)
 	if err != nil {
 		return fmt.Errorf("peers %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
@@ -190,7 +245,7 @@ func Shell(t testing.TB, zookeeper, commands string, args ...string) (string, er
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), "PEERS_DIR="+Dir(t, HBase24))
-	return runScript(env, 5*time.Minute, strings.NewReader(commands), append([]string{"shell",
+	return runScript(env, scriptLimit, strings.NewReader(commands), append([]string{"shell",
 		"hbase.zookeeper.quorum=" + host, "hbase.zookeeper.property.clientPort=" + port}, args...)...)
 }
 
@@ -203,7 +258,7 @@ func Java(t testing.TB, set, source, zookeeper string, args ...string) (string, 
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), "PEERS_DIR="+Dir(t, set))
-	return runScript(env, 5*time.Minute, nil, append([]string{"java", source,
+	return runScript(env, scriptLimit, nil, append([]string{"java", source,
 		"hbase.zookeeper.quorum=" + host, "hbase.zookeeper.property.clientPort=" + port}, args...)...)
 }
 
@@ -227,29 +282,6 @@ func runScript(env []string, limit time.Duration, stdin *strings.Reader, args ..
 		return out.String() + "\nstandard error: " + tail, err
 	}
 	return out.String(), nil
-}
-
-// freePorts finds n consecutive free ports below the range from which systems
-// take the local ends of outgoing connections, and gives the first.
-func freePorts(n int) (int, error) {
-	for range 100 {
-		base := 20000 + rand.IntN(10000)
-		var held []net.Listener
-		for i := range n {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))
-			if err != nil {
-				break
-			}
-			held = append(held, l)
-		}
-		for _, l := range held {
-			l.Close()
-		}
-		if len(held) == n {
-			return base, nil
-		}
-	}
-	return 0, errors.New("no free ports between 20000 and 30000")
 }
 
 // JavaCommand is the command that runs a single-file Java program with the

@@ -75,8 +75,8 @@ func Up(t testing.TB, bin string, flags ...string) *Process {
 			t.Fatalf("holdfast up ended: %v\n%s", err, log.String())
 		case <-time.After(2 * time.Millisecond):
 		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatalf("holdfast up is not ready after 30 s\n%s", log.String())
+		if time.Since(begin) > 2*time.Minute {
+			t.Fatalf("holdfast up is not ready after two minutes\n%s", log.String())
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/holdfast-hbase/holdfast/interop/peers"
 )
 
 // ensemble is a set of real ZooKeeper servers on loopback, one process each, tick 2 s, syncLimit 5.
@@ -36,17 +38,27 @@ func startEnsemble(t *testing.T, n int) *ensemble {
 		t.Fatalf("HOLDFAST_PEERS_LIB=%s holds no zookeeper-*.jar", lib)
 	}
 	e := &ensemble{t: t, lib: lib, procs: make([]*exec.Cmd, n)}
-	var peers strings.Builder
+	ports, err := peers.ReservePorts(3 * n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ports.Release)
+	t.Cleanup(func() {
+		for i := range e.procs {
+			e.kill(i)
+		}
+	})
+	var others strings.Builder
 	for i := range n {
-		e.ports = append(e.ports, freePort(t))
+		e.ports = append(e.ports, ports.First+i)
 		e.dirs = append(e.dirs, t.TempDir())
 		if n > 1 {
-			fmt.Fprintf(&peers, "server.%d=127.0.0.1:%d:%d\n", i+1, freePort(t), freePort(t))
+			fmt.Fprintf(&others, "server.%d=127.0.0.1:%d:%d\n", i+1, ports.First+n+2*i, ports.First+n+2*i+1)
 		}
 	}
 	for i := range n {
 		conf := fmt.Sprintf("tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n4lw.commands.whitelist=*\n%s",
-			e.dirs[i], e.ports[i], peers.String())
+			e.dirs[i], e.ports[i], others.String())
 		write(t, filepath.Join(e.dirs[i], "zoo.cfg"), conf)
 		write(t, filepath.Join(e.dirs[i], "myid"), fmt.Sprint(i+1))
 		e.start(i)
@@ -54,11 +66,6 @@ func startEnsemble(t *testing.T, n int) *ensemble {
 	for i := range n {
 		e.wait(i)
 	}
-	t.Cleanup(func() {
-		for i := range e.procs {
-			e.kill(i)
-		}
-	})
 	return e
 }
 
@@ -68,25 +75,6 @@ func write(t *testing.T, path, text string) {
 		t.Fatal(err)
 	}
 }
-
-// freePort finds a port below the range the kernel takes outgoing ports from, so that a client's own connection cannot sit on it.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for p := 20000 + os.Getpid()%9000; p < 32000; p++ {
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p)); err == nil {
-			l.Close()
-			if !usedPorts[p] {
-				usedPorts[p] = true
-				return p
-			}
-		}
-	}
-	t.Fatal("no free port")
-	return 0
-}
-
-// usedPorts are those this test process has handed out.
-var usedPorts = map[int]bool{}
 
 func (e *ensemble) start(i int) {
 	e.t.Helper()
@@ -128,7 +116,7 @@ func (e *ensemble) srvr(i int) string {
 
 func (e *ensemble) wait(i int) {
 	e.t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if strings.Contains(e.srvr(i), "Mode: ") {
 			return
 		}
