@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,7 +48,12 @@ func TestKill9(t *testing.T) {
 	if testing.Short() {
 		rounds = 5
 	}
-	bin := upproc.Build(t)
+	// This test's own binary is the command: another need not be built.
+	t.Setenv(asCommand, "1")
+	bin, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	s := &crashState{dir: dir, rows: map[string]string{}, tables: map[string]int{}, gone: map[string]bool{}, bulk: map[string]bool{}, churn: newChurn()}
 	began := time.Now()
@@ -119,6 +125,7 @@ func (s *crashState) round(t *testing.T, p *upproc.Process, round int) {
 			}
 		})
 	}
+	before := s.count()
 	for w := range 6 {
 		work(func(n int) error { return s.put(ctx, tab, fmt.Sprintf("%d/%03d/%06d", w, round, n)) })
 	}
@@ -142,6 +149,11 @@ func (s *crashState) round(t *testing.T, p *upproc.Process, round int) {
 		}
 		return nil
 	})
+	// The kill comes in the middle of work, however slow the disk: some rows of
+	// this round are in, and then some time goes by.
+	for s.count()-before < 10 && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
 	pause := time.NewTimer(100*time.Millisecond + rand.N(300*time.Millisecond))
 	defer pause.Stop()
 	<-pause.C

@@ -41,7 +41,7 @@ func (l *lifeline) follow(ctx context.Context, stdin io.Reader) (context.Context
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	if l.parent {
-		go watchParent(ctx, func() { cancel(errParentGone) })
+		go watchParent(ctx, firstParent, func() { cancel(errParentGone) })
 	}
 	if l.stdin {
 		// The read cannot be called off; it ends with the process.
@@ -53,12 +53,16 @@ func (l *lifeline) follow(ctx context.Context, stdin io.Reader) (context.Context
 	return ctx, func() { cancel(nil) }, nil
 }
 
-// watchParent calls gone when the process has another parent than it had: the
-// system gives orphans away.
-func watchParent(ctx context.Context, gone func()) {
+// firstParent is who started this process. It is asked at once: whoever reads it
+// later may read who got the orphan.
+var firstParent = os.Getppid()
+
+// watchParent calls gone when the process has another parent than the given one:
+// the system gives orphans away.
+func watchParent(ctx context.Context, parent int, gone func()) {
 	t := time.NewTicker(parentEvery)
 	defer t.Stop()
-	for parent := os.Getppid(); ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
