@@ -276,6 +276,7 @@ func (s *controlServer) routes() *http.ServeMux {
 		return nil, nil
 	})
 	handle(mux, "POST /reset", func(r *http.Request, _ none) (any, error) { return nil, m.Reset(r.Context()) })
+	handle(mux, "POST /reckon-space", func(r *http.Request, _ none) (any, error) { return nil, m.ReckonSpace(r.Context()) })
 	handle(mux, "POST /clock", func(_ *http.Request, q control.ClockRequest) (any, error) { return s.clock(q) })
 	handle(mux, "POST /master", func(_ *http.Request, q control.MasterRequest) (any, error) { return nil, s.master(q) })
 	s.serverRoutes(mux)

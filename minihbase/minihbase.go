@@ -75,9 +75,12 @@ type Options struct {
 	// HBaseVersion is what the cluster says it is; 2.6.4 by default.
 	HBaseVersion string
 	// Quotas is hbase.quota.enabled, off by default as in HBase: quotas can be
-	// set, and are listed in hbase:quota. Throttles are
-	// enforced; no space is counted.
+	// set, are listed in hbase:quota, and are enforced.
 	Quotas bool
+	// SpaceQuotaPeriod is how often it is reckoned, with Quotas, what tables use
+	// of their space quotas, 1 s by default (HBase's servers take some minutes
+	// all in all); see ReckonSpace.
+	SpaceQuotaPeriod time.Duration
 	// Logger receives what a server's log would say; nil discards.
 	Logger *slog.Logger
 	// Clock, if set, is used and controlled by the caller; it must not be
@@ -127,7 +130,7 @@ func (o *Options) check() error {
 	if o.ZNodeParent != "" && (!strings.HasPrefix(o.ZNodeParent, "/") || strings.HasSuffix(o.ZNodeParent, "/")) {
 		errs = append(errs, fmt.Errorf("ZNodeParent %q is not like /hbase", o.ZNodeParent))
 	}
-	for name, d := range map[string]time.Duration{"SessionTimeout": o.SessionTimeout, "RecoveryDelay": o.RecoveryDelay, "ScannerLease": o.ScannerLease, "JanitorPeriod": o.JanitorPeriod, "ZooKeeperTick": o.ZooKeeperTick} {
+	for name, d := range map[string]time.Duration{"SessionTimeout": o.SessionTimeout, "RecoveryDelay": o.RecoveryDelay, "ScannerLease": o.ScannerLease, "JanitorPeriod": o.JanitorPeriod, "ZooKeeperTick": o.ZooKeeperTick, "SpaceQuotaPeriod": o.SpaceQuotaPeriod} {
 		if d < 0 {
 			errs = append(errs, fmt.Errorf("%s %v is negative", name, d))
 		}
@@ -147,7 +150,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		Advertise: o.Advertise, ZNodeParent: o.ZNodeParent, NoFsync: o.NoFsync, CacheBytes: o.CacheBytes,
 		SessionTimeout: o.SessionTimeout, RecoveryDelay: o.RecoveryDelay, LoseUnsynced: o.LoseUnsynced, ScannerLease: o.ScannerLease,
 		JanitorPeriod: o.JanitorPeriod, ZooKeeperTick: o.ZooKeeperTick,
-		Events: o.Events, HBaseVersion: o.HBaseVersion, Quotas: o.Quotas, Logger: o.Logger, Clock: o.Clock,
+		Events: o.Events, HBaseVersion: o.HBaseVersion, Quotas: o.Quotas, SpaceQuotaPeriod: o.SpaceQuotaPeriod, Logger: o.Logger, Clock: o.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("minihbase: %w", err)

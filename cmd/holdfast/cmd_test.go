@@ -175,6 +175,7 @@ func TestUp(t *testing.T) {
 		{"ctl --control " + r.Control + " zk restore", "done"},
 		{"ctl --control " + r.Control + " zk get /hbase/meta-region-server", "PBUF"},
 		{"ctl --control " + r.Control + " zk fault healthy --latency 1ms", "done"},
+		{"ctl --control " + r.Control + " reckon-space", "done"},
 		{"ctl --control " + r.Control + " zk members", `{"mode":"healthy","latency":"1ms"}`},
 		{"ctl --control " + r.Control + " zk fault leaderless --member 0", "done"},
 		{"ctl --control " + r.Control + " zk mend", "done"},

@@ -48,7 +48,7 @@ by their encoded name, or as TABLE ROW.`,
 	p.DurationVar(&c.timeout, "timeout", time.Minute, "give up after so long")
 	p.VarP(&choice{value: &c.output, allowed: []string{"text", "json"}}, "output", "o", "text or json")
 	c.output = "text"
-	cmd.AddCommand(c.status(), c.regions(), c.kill(), c.move(), c.split(), c.merge(), c.create(), c.drop(), c.generate(), c.replicaLag(), c.group(), c.addServer(), c.counters(), c.balance(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
+	cmd.AddCommand(c.status(), c.regions(), c.kill(), c.move(), c.split(), c.merge(), c.create(), c.drop(), c.generate(), c.replicaLag(), c.group(), c.addServer(), c.counters(), c.balance(), c.reckonSpace(), c.reset(), c.log(), c.clock(), c.rule(), c.zookeeper(), c.master())
 	for _, v := range []struct {
 		name, about string
 		call        func(*control.Client, context.Context, string) error

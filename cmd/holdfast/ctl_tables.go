@@ -60,6 +60,12 @@ func (c *ctl) addServer() *cobra.Command {
 	})}
 }
 
+func (c *ctl) reckonSpace() *cobra.Command {
+	return &cobra.Command{Use: "reckon-space", Short: "count now what tables use of their space quotas, and enforce it", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
+		return nil, k.ReckonSpace(ctx)
+	})}
+}
+
 func (c *ctl) counters() *cobra.Command {
 	return &cobra.Command{Use: "counters", Short: "numbers of calls by server, method, table and outcome", Args: noArgs, RunE: c.do(func(ctx context.Context, k *control.Client, _ []string) (any, error) {
 		return k.Counters(ctx)

@@ -204,7 +204,7 @@ file's form.`,
 	f.IntVar(&thrift[2], "rest-port", -1, "REST gateway (not there yet)")
 	f.StringVar(&o.Advertise, "advertise", "127.0.0.1", "host name under which clients reach the servers")
 	f.StringVar(&o.ZNodeParent, "znode-parent", "/hbase", "zookeeper.znode.parent")
-	f.BoolVar(&o.Quotas, "quotas", false, "keep quotas and enforce throttles (hbase.quota.enabled)")
+	f.BoolVar(&o.Quotas, "quotas", false, "keep and enforce quotas (hbase.quota.enabled)")
 	f.BoolVar(&o.LoseUnsynced, "lose-unsynced", false, "region servers that die lose the ASYNC_WAL and SKIP_WAL writes that HBase would lose")
 	f.BoolVar(&o.NoFsync, "no-fsync", false, "acknowledge writes before they are on disk")
 	f.DurationVar(&o.SessionTimeout, "session-timeout", 0, "how long a killed region server stays in ZooKeeper")

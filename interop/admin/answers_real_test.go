@@ -53,3 +53,30 @@ func TestThrottlesRealHBase(t *testing.T) {
 	}
 	compare(t, throttlesFile, got)
 }
+
+// TestSpaceRealHBase: the recorded refusals are those of HBase 2.6.4.
+func TestSpaceRealHBase(t *testing.T) {
+	site := "<property><name>hbase.quota.enabled</name><value>true</value></property>"
+	// Who counts, who compares and who enforces look every minute or less often.
+	for _, chore := range []string{"master.quotas.observer", "regionserver.quotas.fs.utilization", "regionserver.quotas.region.size.reporting", "regionserver.quotas.policy.refresher"} {
+		for _, what := range []string{"period", "delay"} {
+			site += "<property><name>hbase." + chore + ".chore." + what + "</name><value>500</value></property>"
+		}
+	}
+	c, err := peers.Open(peers.HBase26, 1, site)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	got := playSpace(t, c.Address())
+	if *record {
+		if err := os.WriteFile(spaceFile, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare(t, spaceFile, got)
+}

@@ -102,25 +102,23 @@ func TestQuotas(t *testing.T) {
 			t.Errorf("exceeding without a quota of region servers: %v", err)
 		}
 		list(admin.QuotaFilter{}, "TABLE => "+table+": TYPE => SPACE, TABLE => "+table+", LIMIT => 1.00G, VIOLATION_POLICY => NO_INSERTS", "USER => q1: GLOBAL_BYPASS => true")
-		if c.name != "embedded" {
-			// Region servers report sizes, and the master reckons with them.
-			c.eventually(t, "the table's space", func() bool {
-				states, err := c.adm.SpaceQuotaTables(ctx)
-				for of, st := range states {
-					if of.String() == table && st.Limit == 1<<30 && !st.InViolation {
-						return true
-					}
+		// Region servers report sizes, and the master reckons with them.
+		c.eventually(t, "the table's space", func() bool {
+			states, err := c.adm.SpaceQuotaTables(ctx)
+			for of, st := range states {
+				if of.String() == table && st.Limit == 1<<30 && !st.InViolation {
+					return true
 				}
-				return err != nil
-			})
-			tables, _, err := c.adm.SpaceQuotaStates(ctx)
-			if len(tables) == 0 || err != nil {
-				t.Errorf("states %v, %v", tables, err)
 			}
-			sizes, err := c.adm.SpaceQuotaTableSizes(ctx)
-			if len(sizes) == 0 || err != nil {
-				t.Errorf("sizes %v, %v", sizes, err)
-			}
+			return err != nil
+		})
+		tables, _, err := c.adm.SpaceQuotaStates(ctx)
+		if len(tables) == 0 || err != nil {
+			t.Errorf("states %v, %v", tables, err)
+		}
+		sizes, err := c.adm.SpaceQuotaTableSizes(ctx)
+		if len(sizes) == 0 || err != nil {
+			t.Errorf("sizes %v, %v", sizes, err)
 		}
 		if _, err := c.adm.RegionServerSpaceQuotas(ctx, c.server(t)); err != nil {
 			t.Error(err)

@@ -250,6 +250,12 @@ func (c *Client) Master(ctx context.Context, q MasterRequest) error {
 	return c.post(ctx, "/master", q, nil)
 }
 
+// ReckonSpace counts now what tables use of their space quotas, and enforces
+// what it finds.
+func (c *Client) ReckonSpace(ctx context.Context) error {
+	return c.post(ctx, "/reckon-space", nil, nil)
+}
+
 // Reset gives the cluster the shape it had at first.
 func (c *Client) Reset(ctx context.Context) error { return c.post(ctx, "/reset", nil, nil) }
 

@@ -166,7 +166,7 @@ func (tx *Tx) PutRegion(r *Region) {
 		tx.hold(g.servers[g.slot(i).target], -1)
 		tx.sendAway(g, i)
 	}
-	old := tx.Region(r.Encoded)
+	old := tx.same(r)
 	tx.count(old, -1)
 	tx.count(r, 1)
 	tx.nameReplicas(old, r)
@@ -181,6 +181,16 @@ func (tx *Tx) PutRegion(r *Region) {
 	}
 }
 
+// same gives what the catalog has of a region. It asks by the full name: an
+// encoded one that is new would be looked for among all generated regions, for
+// which their names have to be reckoned first, a second's work for a million.
+func (tx *Tx) same(r *Region) *Region {
+	if r.Info.Table == meta.MetaTable {
+		return tx.meta
+	}
+	return tx.RegionNamed(r.Name)
+}
+
 // DeleteRegion takes a region away.
 func (tx *Tx) DeleteRegion(r *Region) {
 	if g, i := tx.slotOf(&r.Info); g != nil && !has(g.away, i) {
@@ -188,7 +198,7 @@ func (tx *Tx) DeleteRegion(r *Region) {
 		tx.sendAway(g, i)
 		return
 	}
-	old := tx.Region(r.Encoded)
+	old := tx.same(r)
 	tx.count(old, -1)
 	tx.nameReplicas(old, nil)
 	tx.regions = tx.regions.remove(r)

@@ -14,7 +14,7 @@ import (
 )
 
 // QuotaTable is hbase:quota, rendered from the settings of the catalog whose
-// names begin with quotaPrefix: the row, a zero byte, the qualifier. The value
+// names begin with quotaPrefix (family q) or usagePrefix (u): the row, a zero byte, the qualifier. The value
 // is the time in milliseconds, 8 bytes, and the cell's value.
 var QuotaTable = meta.TableName{Namespace: meta.SystemNamespace, Qualifier: "quota"}
 
@@ -53,7 +53,10 @@ func (tx *Tx) SetQuota(row, qualifier string, value []byte) {
 }
 
 // ClearQuotas removes all cells of hbase:quota.
-func (tx *Tx) ClearQuotas() { tx.clearSettings(quotaPrefix) }
+func (tx *Tx) ClearQuotas() {
+	tx.clearSettings(quotaPrefix)
+	tx.clearSettings(usagePrefix)
+}
 
 // clearSettings removes the settings whose names begin with prefix.
 func (tx *Tx) clearSettings(prefix string) {
@@ -71,7 +74,12 @@ func (tx *Tx) clearSettings(prefix string) {
 func quotaRows(s *State, start []byte, reversed bool, _ int64) iter.Seq[[]cells.Cell] {
 	var all []cells.Cell
 	for name, v := range s.Settings() {
+		family := "q"
 		key, ok := strings.CutPrefix(name, quotaPrefix)
+		if !ok {
+			family = "u"
+			key, ok = strings.CutPrefix(name, usagePrefix)
+		}
 		row, qualifier, cut := strings.Cut(key, "\x00")
 		if !ok || !cut || len(v) < 8 {
 			continue
@@ -80,7 +88,7 @@ func quotaRows(s *State, start []byte, reversed bool, _ int64) iter.Seq[[]cells.
 			continue
 		}
 		all = append(all, cells.Cell{
-			Row: []byte(row), Family: []byte("q"), Qualifier: []byte(qualifier), Type: cells.Put,
+			Row: []byte(row), Family: []byte(family), Qualifier: []byte(qualifier), Type: cells.Put,
 			Timestamp: int64(binary.BigEndian.Uint64([]byte(v[:8]))), Value: []byte(v[8:]),
 		})
 	}
@@ -89,7 +97,7 @@ func quotaRows(s *State, start []byte, reversed bool, _ int64) iter.Seq[[]cells.
 		if reversed {
 			n = -n
 		}
-		return cmp.Or(n, bytes.Compare(a.Qualifier, b.Qualifier))
+		return cmp.Or(n, bytes.Compare(a.Family, b.Family), bytes.Compare(a.Qualifier, b.Qualifier))
 	})
 	return func(yield func([]cells.Cell) bool) {
 		for len(all) > 0 {

@@ -24,8 +24,8 @@ const (
 // for.
 const maxThrottled = 10_000
 
-// Throttles reads the throttles out of hbase:quota. Quotas are read once per
-// change of the catalog.
+// Throttles reads the throttles, and what tables use of their space quotas, out
+// of hbase:quota: once per change of the catalog.
 type Throttles struct {
 	catalog *Catalog
 
@@ -33,6 +33,7 @@ type Throttles struct {
 	state  *State
 	quotas map[string]parsedQuotas       // by row and column
 	lists  map[[2]string][]host.Throttle // by user and table
+	space  map[meta.TableName]*host.Space
 }
 
 var _ host.Quotas = (*Throttles)(nil)
@@ -73,6 +74,10 @@ func (t *Throttles) Throttles(user string, table meta.TableName) []host.Throttle
 func (t *Throttles) renew(s *State) {
 	old := t.quotas
 	t.state, t.lists, t.quotas = s, map[[2]string][]host.Throttle{}, map[string]parsedQuotas{}
+	t.space = map[meta.TableName]*host.Space{}
+	for table, u := range s.SpaceUsages() {
+		t.space[table] = spaceOf(u)
+	}
 	for name, v := range s.Settings() {
 		key, ok := strings.CutPrefix(name, quotaPrefix)
 		if !ok || len(v) < 8 {

@@ -171,6 +171,16 @@ func (c *Cluster) FindServer(name string) (int, error) {
 	return 0, fmt.Errorf("there is no region server %q", name)
 }
 
+// ReckonSpace counts what tables use of their space quotas now; see
+// master.ReckonSpace.
+func (c *Cluster) ReckonSpace(ctx context.Context) error {
+	m, err := c.Master()
+	if err != nil {
+		return err
+	}
+	return m.ReckonSpace(ctx)
+}
+
 // Move moves a region to the server in a slot; -1 lets the master choose
 // another one.
 func (c *Cluster) Move(ctx context.Context, encoded string, to int) error {

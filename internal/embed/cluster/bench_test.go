@@ -161,3 +161,46 @@ func BenchmarkMetaPoll(b *testing.B) {
 		})
 	}
 }
+
+// What is done to an ordinary table beside a generated one of a million regions
+// costs what it costs alone.
+func BenchmarkBesideGenerated(b *testing.B) {
+	for _, regions := range []int{0, 1_000_000} {
+		b.Run(fmt.Sprintf("regions=%d", regions), func(b *testing.B) {
+			c := start(b, Options{})
+			if regions > 0 {
+				f := &catalog.Formula{Regions: regions, Rows: 10, Format: catalog.KeyFormat{Digits: 8, Base: 10}}
+				if err := c.GenerateTable(b.Context(), table("g"), []string{"f"}, f); err != nil {
+					b.Fatal(err)
+				}
+			}
+			m, ctx := mustMaster(b, c), b.Context()
+			drop := func() {
+				if err := m.DropTable(ctx, table("t")); err != nil {
+					b.Fatal(err)
+				}
+			}
+			create := func() {
+				if err := c.CreateTable(ctx, table("t"), []string{"f"}, 1, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.Run("create and drop", func(b *testing.B) {
+				for b.Loop() {
+					create()
+					drop()
+				}
+			})
+			create()
+			b.Run("move", func(b *testing.B) {
+				for b.Loop() {
+					for r := range c.Catalog().RegionsOf(table("t")) {
+						if err := m.Move(ctx, r.Encoded, meta.ServerName{}); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			})
+		})
+	}
+}

@@ -60,9 +60,12 @@ type Options struct {
 	Events int
 	// HBaseVersion is what the cluster calls itself; "" means 2.6.4.
 	HBaseVersion string
-	// Quotas is hbase.quota.enabled: quotas are kept in hbase:quota, throttles
-	// are enforced, space is not counted. Off, as in HBase, they are refused.
+	// Quotas is hbase.quota.enabled: quotas are kept in hbase:quota and
+	// enforced. Off, as in HBase, they are refused.
 	Quotas bool
+	// SpaceQuotaPeriod is how often the use of space quotas is reckoned; 0 means
+	// 1 s.
+	SpaceQuotaPeriod time.Duration
 	// Logger; nil discards.
 	Logger *slog.Logger
 	// Clock, if set, replaces the cluster's own.
@@ -89,6 +92,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.JanitorPeriod == 0 {
 		o.JanitorPeriod = 5 * time.Minute
+	}
+	if o.SpaceQuotaPeriod == 0 {
+		o.SpaceQuotaPeriod = time.Second
 	}
 	if o.HBaseVersion == "" {
 		o.HBaseVersion = "2.6.4"

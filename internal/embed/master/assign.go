@@ -185,8 +185,9 @@ func (m *Master) open(ctx context.Context, t *catalog.Table, ps []placement, pub
 func publishOpen(tx *catalog.Tx, ps []placement) error {
 	for i := range ps {
 		// What else is in the catalog about the region (merge marks, say) is
-		// newer than the placement's copy.
-		if r := tx.Region(ps[i].region.Encoded); r != nil {
+		// newer than the placement's copy. A new one is not there yet; asked for
+		// by its encoded name, it would be looked for among all generated ones.
+		if r := tx.RegionNamed(ps[i].region.Name); r != nil {
 			ps[i].region = r
 		}
 		tx.PutRegion(ps[i].opened(tx.Now()))

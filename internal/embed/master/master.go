@@ -53,6 +53,9 @@ type Config struct {
 	Version string
 	// Quotas is hbase.quota.enabled: quotas are kept (see addQuotas).
 	Quotas bool
+	// SpacePeriod is how often the use of space quotas is reckoned, if there are
+	// Quotas; 0 means on changes of quotas only.
+	SpacePeriod time.Duration
 	// JanitorPeriod is how often split parents and merge marks are cleaned up.
 	JanitorPeriod time.Duration
 
@@ -73,6 +76,7 @@ type Master struct {
 	locks locks
 	// remote are the locks that clients have or wait for.
 	remote remoteLocks
+	space  space
 
 	active atomic.Bool
 
@@ -87,6 +91,7 @@ type Master struct {
 // ends it.
 func New(cfg Config) *Master {
 	m := &Master{cfg: cfg, log: cfg.Logger.With("master", cfg.Name.String())}
+	m.space.wake, m.space.sizes = make(chan struct{}, 1), map[uint32]tableSize{}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	return m
 }
@@ -109,6 +114,9 @@ func (m *Master) Activate() error {
 	m.active.Store(true)
 	if m.cfg.JanitorPeriod > 0 {
 		m.goRun(m.janitor)
+	}
+	if m.cfg.Quotas {
+		m.goRun(m.spaceChore)
 	}
 	return nil
 }

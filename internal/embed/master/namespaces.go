@@ -158,6 +158,7 @@ func (m *Master) deleteNamespace(ctx context.Context, q *pb.DeleteNamespaceReque
 				return refuse(wire.ClassConstraint, "Only empty namespaces can be removed. Namespace %s has %d tables", name, n)
 			}
 			tx.DeleteNamespace(name)
+			tx.DropNamespaceQuotas(name)
 			return nil
 		})
 		if err == nil {

@@ -11,17 +11,13 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
-// Quotas are kept and shown in hbase:quota; region servers enforce throttles,
-// and no space is counted. Without Config.Quotas they are refused as by
+// Quotas are kept and shown in hbase:quota; region servers enforce throttles and
+// what ReckonSpace finds of space quotas. Without Config.Quotas they are refused as by
 // an HBase without hbase.quota.enabled.
 func (m *Master) addQuotas(s *rpcserver.Service) {
 	answer(m, s, "SetQuota", m.setQuota)
-	answer(m, s, "GetQuotaStates", func(context.Context, *pb.GetQuotaStatesRequest) (*pb.GetQuotaStatesResponse, error) {
-		return &pb.GetQuotaStatesResponse{}, nil
-	})
-	answer(m, s, "GetSpaceQuotaRegionSizes", func(context.Context, *pb.GetSpaceQuotaRegionSizesRequest) (*pb.GetSpaceQuotaRegionSizesResponse, error) {
-		return &pb.GetSpaceQuotaRegionSizesResponse{}, nil
-	})
+	answer(m, s, "GetQuotaStates", m.getQuotaStates)
+	answer(m, s, "GetSpaceQuotaRegionSizes", m.getSpaceQuotaRegionSizes)
 	answer(m, s, "SwitchExceedThrottleQuota", m.switchExceedThrottle)
 }
 
@@ -86,6 +82,7 @@ func (m *Master) setQuota(_ context.Context, q *pb.SetQuotaRequest) (*pb.SetQuot
 		tx.SetQuota(row, qualifier, append([]byte(meta.ProtoMagic), b...))
 		return nil
 	})
+	m.wakeSpace()
 	return &pb.SetQuotaResponse{}, err
 }
 

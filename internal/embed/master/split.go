@@ -375,7 +375,7 @@ func (m *Master) clean() (n int, err error) {
 		if i == nil {
 			return true
 		}
-		c := tx.Region(i.EncodedName())
+		c := tx.RegionNamed(i.Name())
 		return c == nil || c.State == pb.RegionState_OPEN || c.Parent()
 	}
 	var work []*catalog.Region

@@ -213,6 +213,7 @@ func (m *Master) deleteTable(ctx context.Context, q *pb.DeleteTableRequest) (uin
 			if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 				tx.DeleteRegionsOf(name)
 				tx.DeleteTable(t)
+				tx.DropTableQuotas(name)
 				tx.SetSetting(dropSetting(t.ID), "1")
 				return nil
 			}); err != nil {
@@ -340,6 +341,9 @@ func (m *Master) setState(t *catalog.Table, state pb.TableState_State) error {
 func (m *Master) enableTable(ctx context.Context, q *pb.EnableTableRequest) (uint64, error) {
 	name, err := catalog.CheckTableName(q.GetTableName())
 	if err != nil {
+		return 0, err
+	}
+	if err := m.spaceForbidsEnabling(name); err != nil {
 		return 0, err
 	}
 	return m.submit(ctx, "EnableTableProcedure", q.GetNonceGroup(), q.GetNonce(), func(ctx context.Context, prepared func()) error {

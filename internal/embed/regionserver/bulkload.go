@@ -75,6 +75,9 @@ func (s *Server) bulkLoad(ctx context.Context, _ *rpcserver.Call, in *pb.BulkLoa
 	if err := r.writable(ctx); err != nil {
 		return nil, err
 	}
+	if err := spaceForbidsFiles(s.space(r), in.GetFamilyPath()); err != nil {
+		return nil, err
+	}
 	files, fits, err := r.openBulk(in.GetFamilyPath())
 	defer func() {
 		for _, f := range files {

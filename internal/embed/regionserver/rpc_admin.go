@@ -66,7 +66,11 @@ func (s *Server) adminService() *rpcserver.Service {
 		return &pb.ClearSlowLogResponses{IsCleaned: new(false)}, nil
 	})
 	rpcserver.Handle(svc, "GetSpaceQuotaSnapshots", func(context.Context, *call, *pb.GetSpaceQuotaSnapshotsRequest) (*pb.GetSpaceQuotaSnapshotsResponse, error) {
-		return &pb.GetSpaceQuotaSnapshotsResponse{}, nil
+		out := &pb.GetSpaceQuotaSnapshotsResponse{}
+		if s.cfg.Quotas != nil {
+			out.Snapshots = s.cfg.Quotas.Spaces()
+		}
+		return out, nil
 	})
 	rpcserver.Handle(svc, "GetCachedFilesList", func(context.Context, *call, *pb.GetCachedFilesListRequest) (*pb.GetCachedFilesListResponse, error) {
 		return &pb.GetCachedFilesListResponse{}, nil
@@ -184,7 +188,7 @@ func (s *Server) compactRegion(_ context.Context, c *rpcserver.Call, in *pb.Comp
 		}
 		families = [][]byte{in.GetFamily()}
 	}
-	if in.GetMajor() && r.Virtual == nil && s.compactOn.Load() {
+	if in.GetMajor() && r.Virtual == nil && s.compactOn.Load() && !spaceForbidsCompaction(s.space(r)) {
 		s.compact(r, families)
 	}
 	return &pb.CompactRegionResponse{}, nil

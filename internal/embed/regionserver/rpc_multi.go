@@ -185,6 +185,11 @@ func (m *multiCall) atomic(r *region, ra *pb.RegionAction, lists [][]cells.Cell,
 		return err
 	}
 	for _, rm := range rows {
+		if err := spaceForbids(m.s.space(r), rm.Ops...); err != nil {
+			return err
+		}
+	}
+	for _, rm := range rows {
 		if err := r.checkRange(rm.Row, "batchMutate"); err != nil {
 			return err
 		}
@@ -331,7 +336,7 @@ func (m *multiCall) batch(r *region, ra *pb.RegionAction, collected []int, lists
 	rows := make([]*store.RowMutation, 0, len(collected))
 	errs := make([]error, len(collected))
 	at := make([]int, 0, len(collected)) // of rows, in collected
-	schema := r.schema()
+	schema, space := r.schema(), m.s.space(r)
 	var whole error // fails all of them
 	if err := r.writable(m.ctx); err != nil {
 		whole = err
@@ -348,6 +353,13 @@ func (m *multiCall) batch(r *region, ra *pb.RegionAction, collected []int, lists
 		// One cell over the limit fails the whole collection, in HBase too.
 		if err := checkSizes(schema, mu); err != nil {
 			whole = err
+			continue
+		}
+		// So does one for which there is no room.
+		if err := spaceForbids(space, mu.op); err != nil {
+			if whole == nil {
+				whole = err
+			}
 			continue
 		}
 		if err := r.checkPlace(mu); err != nil {

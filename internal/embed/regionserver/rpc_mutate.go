@@ -131,6 +131,9 @@ func (s *Server) apply(ctx context.Context, r *region, m *mutation) (store.Mutat
 	if err := checkSizes(r.schema(), m); err != nil {
 		return store.MutateResult{}, err
 	}
+	if err := spaceForbids(s.space(r), m.op); err != nil {
+		return store.MutateResult{}, err
+	}
 	if err := r.checkPlace(m); err != nil {
 		return store.MutateResult{}, err
 	}
@@ -159,6 +162,9 @@ func (s *Server) checkAndMutate(ctx context.Context, r *region, cond *pb.Conditi
 			return none, err
 		}
 		if err := checkSizes(r.schema(), m); err != nil {
+			return none, err
+		}
+		if err := spaceForbids(s.space(r), m.op); err != nil {
 			return none, err
 		}
 		rm.Ops = append(rm.Ops, m.op)

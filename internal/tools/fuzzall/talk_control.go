@@ -25,7 +25,7 @@ var controlRequests = []struct {
 	{"POST", "/rule", "server service method table region startRow stopRow user skip every times probability seed name action delay exception"},
 	{"POST", "/rule/%s/release", ""}, {"POST", "/rule/%s/wait?hits=%s&timeout=%s", ""},
 	{"POST", "/master", "transitionGap procedureDelay initializing failNext failClass"}, {"POST", "/clock", "reset freeze at advance resume"},
-	{"POST", "/zk/fault", "mode latency stallPings hangAfter truncate halfHandshake member"}, {"POST", "/zk/drop", "member"}, {"POST", "/zk/mend", ""}, {"POST", "/zk/stall-leader", "notice elect"}, {"GET", "/zk/members", ""}, {"GET", "/zk/sessions", ""},
+	{"POST", "/zk/fault", "mode latency stallPings hangAfter truncate halfHandshake member"}, {"POST", "/zk/drop", "member"}, {"POST", "/reckon-space", ""}, {"POST", "/zk/mend", ""}, {"POST", "/zk/stall-leader", "notice elect"}, {"GET", "/zk/members", ""}, {"GET", "/zk/sessions", ""},
 	{"POST", "/zk/expire", "id"}, {"GET", "/zk/node?path=%s", ""}, {"PUT", "/zk/node", "path data"}, {"DELETE", "/zk/node?path=%s", ""},
 	{"GET", "/nothing/%s", ""}, {"PATCH", "/status", ""},
 }
