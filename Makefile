@@ -9,7 +9,7 @@ FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test unit race fuzz-short fuzz fuzz-listeners test-browser crash interop interop-long lint bench bench-peers generate clean
+.PHONY: help build demo test unit race fuzz-short fuzz fuzz-listeners test-browser random crash interop interop-long lint bench bench-peers generate clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
@@ -39,6 +39,10 @@ fuzz-listeners: ## siege of the RPC, ZooKeeper and control listeners of a runnin
 
 test-browser: ## the console in a headless Chromium (an installed one, or what CHROMIUM names); pictures into SHOTS
 	$(GO) test -tags browser -run Browser -count 1 ./internal/console -args $(if $(SHOTS),-shots $(abspath $(SHOTS)))
+
+random: ## the random tests of make test, which takes the same seeds each time, with new ones, ten times
+	$(GO) test -count 10 -run 'Linearizable|AgainstModel|Chaos|Histories|Crash|Model' ./hbase ./minihbase ./internal/metamorph ./internal/embed/store -args -seed 0
+	$(GO) test -count 10 -run 'Against' ./internal/route -args -rapid.seed 0
 
 crash: ## kill -9 of the whole process a hundred times under load, each time in the middle of something else (5 min)
 	$(GO) test -tags long -run Kill9 -v -timeout 40m ./cmd/holdfast

@@ -14,6 +14,20 @@ import (
 	"github.com/holdfast-hbase/holdfast/minihbase"
 )
 
+// seedFlag is the same each time, so that nothing is found by chance while
+// something else is being changed; make random takes new ones.
+var seedFlag = flag.Uint64("seed", 1, "of random tests; 0 takes the clock's")
+
+// newSeed gives the seed of a random test.
+func newSeed(t *testing.T) uint64 {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", seed)
+	return seed
+}
+
 // The long form: go test ./hbase -run ManyIncrements -increments 100000
 var increments = flag.Int("increments", 0, "perform so many, however long it takes")
 

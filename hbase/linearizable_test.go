@@ -124,8 +124,7 @@ func TestRowsAreLinearizable(t *testing.T) {
 }
 
 func linearizable(t *testing.T, replicas int, options ...hbase.Option) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := newSeed(t)
 	c, err := minihbase.Start(t.Context(), minihbase.Options{ControlPort: -1})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/holdfast-hbase/holdfast/hbase"
 	"github.com/holdfast-hbase/holdfast/minihbase"
@@ -49,8 +48,7 @@ func wantRows(s *hbase.Scan, all []string) []string {
 // limits and cuts give what a sorted list gives, while the regions they walk
 // over are split, merged and moved at keys that are hard to compare.
 func TestScansAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := newSeed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	c, err := minihbase.Start(t.Context(), minihbase.Options{ControlPort: -1})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"sync"
 	"testing"
@@ -15,7 +16,13 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The same each time; make random takes new ones.
+	if err := flag.Set("rapid.seed", "1"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestLocateReadsOnceAndHitsAfterwards(t *testing.T) {
 	c, f := newCache(t, Config{})

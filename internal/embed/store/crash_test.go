@@ -21,7 +21,10 @@ import (
 // Whatever was acknowledged before the machine stops is there afterwards, and
 // nothing is there in part.
 func TestCrash(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := *modelSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	mem := vfs.NewCrashableMem()

@@ -18,7 +18,9 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 )
 
-var modelSeed = flag.Uint64("model.seed", 0, "seed of the model test; 0 takes the clock's")
+// modelSeed is the same each time, so that nothing is found by chance while
+// something else is being changed; make random takes new ones.
+var modelSeed = flag.Uint64("seed", 1, "of random tests; 0 takes the clock's")
 
 // TestModel compares the store with a naive list of cells under random
 // mutations, reads, flushes, compactions and restarts.
