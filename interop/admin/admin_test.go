@@ -145,9 +145,10 @@ func TestProcedures(t *testing.T) {
 			if p.ID == 0 || p.Submitted.IsZero() {
 				t.Errorf("%+v", p)
 			}
-			if p.Name() == "CreateTableProcedure" {
+			// Others may have tried to make a table that there was.
+			if p.Name() == "CreateTableProcedure" && p.State == admin.ProcSuccess {
 				found = true
-				if p.State != admin.ProcSuccess || p.Err != nil {
+				if p.Err != nil {
 					t.Errorf("%+v", p)
 				}
 			}
