@@ -68,6 +68,7 @@ func (t *Table) get(ctx context.Context, op string, g *Get, existence bool) (res
 	c.call.Table, c.call.Row, c.call.Op, c.call.Priority = t.name, g.Row, op, g.Priority
 	c.call.Timeline, c.call.Replica = g.Consistency == Timeline, g.ReplicaID
 	c.call.Hedge = g.Hedge || t.c.cfg.HedgedReads
+	c.call.Combine = !g.QueryMetrics // HBase keeps no such figures of a Get among others
 	ans, err := t.c.core.CallRegion(ctx, &c.call)
 	if err != nil {
 		return nil, false, err

@@ -71,6 +71,12 @@ type Config struct {
 	// MaxRowSize is the most bytes of a row that a scan joins from partial
 	// results. Default 1 GiB.
 	MaxRowSize int64
+	// GetsTogether is how many concurrent Gets of one server may travel in one
+	// request. They do if, and as many as, their callers wait less for it, which
+	// the client keeps trying out; each keeps its own deadline, answer and error,
+	// and a Get that finds fewer than two others out goes at once. Default 64; 1
+	// sends each by itself.
+	GetsTogether int
 	// BatchBytes and BatchActions bound one Multi request. Defaults 4 MiB and
 	// 2048.
 	BatchBytes, BatchActions int
@@ -183,6 +189,9 @@ func WithBatchLimits(bytes, actions int) Option {
 	return func(c *Config) { c.BatchBytes, c.BatchActions = bytes, actions }
 }
 
+// WithGetsTogether sets [Config.GetsTogether].
+func WithGetsTogether(n int) Option { return func(c *Config) { c.GetsTogether = n } }
+
 // WithMaxInFlight sets [Config.MaxInFlight].
 func WithMaxInFlight(n int) Option { return func(c *Config) { c.MaxInFlight = n } }
 
@@ -242,6 +251,7 @@ func defaultConfig(address string) Config {
 		MaxRowSize:           1 << 30,
 		BatchBytes:           4 << 20,
 		BatchActions:         2048,
+		GetsTogether:         registry.DefaultGetsTogether,
 		MaxInFlight:          registry.DefaultMaxInFlight,
 		WriteBuffer:          registry.DefaultWriteBuffer,
 		SessionTimeout:       registry.DefaultSessionTimeout,
@@ -285,6 +295,7 @@ func configOf(address string) (Config, error) {
 	set(&cfg.MaxWaitingPerServer, o.MaxWaitingPerServer)
 	set(&cfg.BatchBytes, o.BatchBytes)
 	set(&cfg.BatchActions, o.BatchActions)
+	set(&cfg.GetsTogether, o.GetsTogether)
 	set(&cfg.MaxCellSize, o.MaxCellSize)
 	set(&cfg.WriteBuffer, o.WriteBuffer)
 	set(&cfg.ScannerCaching, o.ScannerCaching)
@@ -344,6 +355,7 @@ func (c *Config) Validate() error {
 		{"MaxRowSize", c.MaxRowSize, 1, 1 << 40},
 		{"BatchBytes", int64(c.BatchBytes), 1, 1 << 30},
 		{"BatchActions", int64(c.BatchActions), 1, 1 << 20},
+		{"GetsTogether", int64(c.GetsTogether), 1, registry.DefaultGetsTogether},
 		{"MaxInFlight", int64(c.MaxInFlight), 1, 1 << 20},
 		{"WriteBuffer", int64(c.WriteBuffer), 1 << 10, 1 << 30},
 		{"ScannerCaching", int64(c.ScannerCaching), 0, 1<<31 - 1},
@@ -374,7 +386,7 @@ func (c *Config) session() session.Config {
 		ConnectTimeout: c.ConnectTimeout, IdleTimeout: c.IdleTimeout, ReplicaAfter: c.ReplicaAfter,
 		MaxWaitingPerServer: c.MaxWaitingPerServer,
 		MaxAttempts:         c.MaxAttempts, BatchBytes: c.BatchBytes, BatchActions: c.BatchActions,
-		MaxInFlight: c.MaxInFlight, SessionTimeout: c.SessionTimeout,
+		GetsTogether: c.GetsTogether, MaxInFlight: c.MaxInFlight, SessionTimeout: c.SessionTimeout,
 		MetaWatch: c.MetaWatch, MetaReplicas: c.MetaReplicas,
 		Compressor: c.Compressor, Dial: c.dial, Logger: c.logger, Hooks: c.hooks,
 	}

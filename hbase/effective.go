@@ -75,6 +75,7 @@ func settings() []setting {
 		{"route-snapshot", "file in which routes are kept; empty: none", func(c *Config) string { return c.RouteSnapshot }},
 		dur("route-snapshot-every", "how often that file is written", func(c *Config) time.Duration { return c.RouteSnapshotEvery }),
 		num("batch-bytes", "bytes of one Multi request", func(c *Config) int64 { return int64(c.BatchBytes) }),
+		num("gets-together", "concurrent Gets of one server that may travel in one request; 1: each goes alone", func(c *Config) int64 { return int64(c.GetsTogether) }),
 		num("batch-actions", "actions of one Multi request", func(c *Config) int64 { return int64(c.BatchActions) }),
 		num("write-buffer", "bytes a mutator gathers before it sends", func(c *Config) int64 { return int64(c.WriteBuffer) }),
 		num("scanner-caching", "results of one scan answer; 0: the size alone bounds it", func(c *Config) int64 { return int64(c.ScannerCaching) }),

@@ -32,6 +32,7 @@ type Options struct {
 	MaxAttempts         int
 	MaxInFlight         int
 	MaxWaitingPerServer int
+	GetsTogether        int
 	BatchBytes          int
 	BatchActions        int
 	Fanout              int
@@ -82,6 +83,7 @@ const (
 	DefaultMaxInFlight      = 4096
 	DefaultBatchBytes       = 4 << 20
 	DefaultBatchActions     = 2048
+	DefaultGetsTogether     = 64
 	DefaultFanout           = 2
 	DefaultReplicaAfter     = 10 * time.Millisecond
 	DefaultScanReplicaAfter = time.Second
@@ -127,6 +129,8 @@ func optionTable() []option {
 			func(o *Options) *int { return &o.BatchBytes }),
 		integer("batch-actions", "hbase.client.max.perrequest.rows", "actions of one Multi request", DefaultBatchActions, 1, 1<<20,
 			func(o *Options) *int { return &o.BatchActions }),
+		integer("gets-together", "", "concurrent Gets of one server that may travel in one request, if callers wait less for it; 1 = each goes alone", DefaultGetsTogether, 1, DefaultGetsTogether,
+			func(o *Options) *int { return &o.GetsTogether }),
 		unchecked(integer("max-cell-size", "hbase.client.keyvalue.maxsize", "bytes of one cell, checked before it is sent", DefaultMaxCellSize, 1, 1<<30,
 			func(o *Options) *int { return &o.MaxCellSize })),
 		integer("write-buffer", "hbase.client.write.buffer", "bytes a mutator gathers before it sends", DefaultWriteBuffer, 1<<10, 1<<30,

@@ -213,19 +213,25 @@ func (c *Conn) finish(p *pending, call *Call) error {
 	if exception != nil {
 		return exception
 	}
-	if call.Result != nil {
-		if err := call.Result.UnmarshalVT(result); err != nil {
-			return c.nonsense(&wire.FormatError{What: call.Method + " answer", Detail: err.Error()})
-		}
-	}
 	if len(cells) > 0 {
 		if call.ResultCells, err = c.compress.Decompress(nil, cells); err != nil {
-			return c.nonsense(err)
+			return c.Nonsense(err)
+		}
+	}
+	return c.Decode(call, result)
+}
+
+// Decode reads an answer's message into call.Result, and then call.ResultCells
+// if that is a CellsReader. The error is Nonsense.
+func (c *Conn) Decode(call *Call, message []byte) error {
+	if call.Result != nil {
+		if err := call.Result.UnmarshalVT(message); err != nil {
+			return c.Nonsense(&wire.FormatError{What: call.Method + " answer", Detail: err.Error()})
 		}
 	}
 	if r, ok := call.Result.(CellsReader); ok {
 		if err := r.ReadCells(call.ResultCells); err != nil {
-			return c.nonsense(err)
+			return c.Nonsense(err)
 		}
 	}
 	return nil
@@ -236,9 +242,9 @@ func (c *Conn) finish(p *pending, call *Call) error {
 // that did not come.
 type CellsReader interface{ ReadCells(block []byte) error }
 
-// nonsense reports an answer that cannot be read. The frames around it are
+// Nonsense reports an answer that cannot be read. The frames around it are
 // sound, so other calls go on.
-func (c *Conn) nonsense(err error) error { return &ConnError{Addr: c.addr, Cause: err, Sent: true} }
+func (c *Conn) Nonsense(err error) error { return &ConnError{Addr: c.addr, Cause: err, Sent: true} }
 
 func (c *Conn) newPending() *pending {
 	if p, ok := c.pool.Get().(*pending); ok {

@@ -64,6 +64,11 @@ type RegionCall struct {
 	// Method.
 	Op string
 
+	// Combine lets the call, whose Param then is a GetRequest and its Result reads
+	// a GetResponse, travel in one Multi with others to the same server. See
+	// combiner.
+	Combine bool
+
 	// Timeline lets the region's other replicas answer, for reads that may be
 	// stale: those are asked one after another if the primary has not answered
 	// within ReplicaAfter (0: Config.ReplicaAfter), or at once if it cannot

@@ -76,6 +76,10 @@ type Config struct {
 	// bound, everybody waits as long as they have time.
 	MaxWaitingPerServer int
 
+	// GetsTogether bounds the Gets that travel in one request: default 64; 1 means
+	// that each goes alone. See combiner.
+	GetsTogether int
+
 	// BatchBytes and BatchActions bound one Multi request: defaults 4 MiB and
 	// 2048. A larger single item goes alone.
 	BatchBytes   int
@@ -163,6 +167,7 @@ func (c *Config) complete() (*registry.Address, error) {
 	num("max-waiting-per-server", &c.MaxWaitingPerServer, opt.MaxWaitingPerServer, 0)
 	num("batch-bytes", &c.BatchBytes, opt.BatchBytes, registry.DefaultBatchBytes)
 	num("batch-actions", &c.BatchActions, opt.BatchActions, registry.DefaultBatchActions)
+	num("gets-together", &c.GetsTogether, opt.GetsTogether, registry.DefaultGetsTogether)
 	num("fanout", &c.fanout, opt.Fanout, registry.DefaultFanout)
 	c.fill("compressor", &c.Compressor, opt.Compressor, "none")
 

@@ -26,6 +26,7 @@ type request struct {
 	yield           bool // may be given up when the server falls silent
 	watched         bool // may be canceled at any moment, see rpc.Call
 	spare           bool // goes over the server's second connection
+	combine         bool // see RegionCall.Combine
 	trace           *pb.RPCTInfo
 }
 
@@ -64,7 +65,12 @@ func (c *Core) exchange(ctx, waiting context.Context, srv *health.Server, cn *co
 		Timeout: max(timeout, 1), Began: x.began, Yield: q.yield, Watched: q.watched, Trace: q.trace,
 	}
 	x.tried = true
-	err := cn.Do(ctx, &call)
+	var err error
+	if q.combine && q.trace == nil && q.priority == 0 {
+		err = cn.gets.do(ctx, &call)
+	} else {
+		err = cn.Do(ctx, &call)
+	}
 	if x.took = call.Answered.Sub(x.began); call.Answered.IsZero() {
 		x.took = time.Since(x.began)
 	}

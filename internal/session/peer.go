@@ -75,6 +75,7 @@ type conn struct {
 	service string
 	since   time.Time     // it was dialed
 	poke    chan struct{} // capacity 1: look now whether the server is silent
+	gets    combiner
 	// owed is when the oldest request was sent that was given up and may still
 	// be answered, in nanoseconds since the connection was made; 0 = none.
 	owed atomic.Int64
@@ -181,6 +182,7 @@ func (p *peer) dial(ctx context.Context, s *slot, service string) (*conn, error)
 		return nil, err
 	}
 	c := &conn{Conn: rc, peer: p, slot: s, service: service, since: began, poke: make(chan struct{}, 1)}
+	c.gets.cn, c.gets.pace.limit = c, p.core.cfg.GetsTogether
 	p.mu.Lock()
 	if closed = p.closed; !closed {
 		p.all[c] = true

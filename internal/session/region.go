@@ -25,6 +25,7 @@ func (c *Core) CallRegion(ctx context.Context, call *RegionCall) (_ Answer, err 
 	o.start(c, ctx, call.config())
 	defer func() { o.end(err) }()
 	q := call.request()
+	q.combine = call.Combine
 	for {
 		var cells []byte
 		err := o.locate(call.Table, call.Row, call.Before)

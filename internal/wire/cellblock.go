@@ -187,6 +187,9 @@ func (c Codec) Reader(block []byte) CellReader { return CellReader{rest: block, 
 // More says whether the block has bytes left.
 func (r *CellReader) More() bool { return len(r.rest) > 0 }
 
+// Left is how many bytes the block has left.
+func (r *CellReader) Left() int { return len(r.rest) }
+
 // Next reads the next cell into c; its slices alias the block. It may only be
 // called while More. After an error the reader is at its end.
 func (r *CellReader) Next(c *cells.Cell) error {
