@@ -8,7 +8,8 @@ import (
 // Collector decides which stored cells of a family a major compaction may
 // remove: those no reader can see, now or later, at any read point from
 // ReadPoint on. It is fed like a Matcher, row by row; every cell judged is one
-// it was shown in order.
+// it was shown in order. A flush has one, too, that is shown only what is
+// flushed.
 type Collector struct {
 	family *Family
 	now    int64
@@ -18,6 +19,7 @@ type Collector struct {
 	readPoint   uint64
 	earliestPut int64
 	purge       int64
+	keepMarkers bool
 
 	marks  markers
 	arrive *arrival
@@ -42,11 +44,14 @@ type CollectorOptions struct {
 	EarliestPut int64
 	// PurgeAfter is how long (ms) delete markers are kept at least.
 	PurgeAfter int64
+	// KeepMarkers: delete markers go only when they have expired, since what
+	// they hide may lie elsewhere, as in a flush.
+	KeepMarkers bool
 }
 
 // NewCollector makes the collector of one family.
 func NewCollector(f *Family, o CollectorOptions) *Collector {
-	c := &Collector{family: f, now: o.Now, oldest: expiryLine(f.TTL, o.Now), readPoint: o.ReadPoint, earliestPut: o.EarliestPut, purge: o.PurgeAfter}
+	c := &Collector{family: f, now: o.Now, oldest: expiryLine(f.TTL, o.Now), readPoint: o.ReadPoint, earliestPut: o.EarliestPut, purge: o.PurgeAfter, keepMarkers: o.KeepMarkers}
 	if f.NewVersionBehavior {
 		c.arrive = newArrival(f.MaxVersions)
 	}
@@ -104,7 +109,7 @@ func (g *Collector) keepMarker(c *Cell, young bool) bool {
 			g.marks.add(c)
 		}
 	}
-	if g.purge > 0 && g.now-c.Timestamp <= g.purge {
+	if g.keepMarkers || g.purge > 0 && g.now-c.Timestamp <= g.purge {
 		return true
 	}
 	k := g.family.KeepDeleted

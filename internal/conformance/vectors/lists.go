@@ -31,18 +31,12 @@ func AsJava() map[string]string {
 // same.
 func Different() map[string]string {
 	const (
-		flush = "a flush of the embedded cluster changes no answer: what HBase drops then is dropped by the next major compaction"
 		files = "the embedded cluster has no store files of HBase's kind to count"
 		all   = "a major compaction of the embedded cluster takes what is in memory as well"
 	)
 	m := DifferentClient()
 	m["filters-value/regex-joni-lookaround"] = "look-around, back references and possessive quantifiers are refused"
 	m["filters-row/rowfilter-component"] = "HBase compares what happens to lie behind a short row's key in memory; here that is an error"
-	m["versions/flush-drops-surplus"] = flush
-	m["versions/raise"] = flush
-	m["versions/keep-true-family-marker"] = flush
-	m["versions/ttl-flush-drops"] = flush
-	m["versions/major-one-family"] = flush
 	m["versions/minor-all-files"] = files
 	m["versions/major-memstore-untouched"] = all
 	return m
@@ -59,10 +53,7 @@ func DifferentClient() map[string]string {
 // DifferentRules are cases of testdata/rules that the embedded cluster answers
 // otherwise, with the reason.
 func DifferentRules() map[string]string {
-	const flush = "a flush of the embedded cluster drops no surplus versions, so that reads of the past see them until a major compaction"
 	return map[string]string{
-		"markers/markers_v1_false_files":    flush,
-		"markers/markers_v2_true_files":     flush,
-		"markers/markers_v2_true_nvb_files": flush,
+		"markers/markers_v2_true_nvb_files": "a major compaction under NEW_VERSION_BEHAVIOR with KEEP_DELETED_CELLS takes visible versions in HBase; here it changes no such answer",
 	}
 }

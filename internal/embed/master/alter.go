@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/embed/catalog"
 	"github.com/holdfast-hbase/holdfast/internal/embed/eventlog"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
@@ -71,6 +72,11 @@ func (m *Master) setSchema(ctx context.Context, t *catalog.Table, schema *pb.Tab
 			dropped = append(dropped, f.GetName())
 		}
 	}
+	if reopen || t.State != pb.TableState_ENABLED {
+		if err := m.flushAsWas(ctx, t, stored); err != nil {
+			return err
+		}
+	}
 	m.cfg.Tables.SetSchema(&changed, stored)
 	if err := m.cfg.Catalog.Update(func(tx *catalog.Tx) error {
 		tx.PutTable(&changed)
@@ -93,6 +99,27 @@ func (m *Master) setSchema(ctx context.Context, t *catalog.Table, schema *pb.Tab
 	}
 	if changed.Group != t.Group {
 		return m.settle(ctx, t.Name)
+	}
+	return nil
+}
+
+// flushAsWas flushes a table's regions if its new schema keeps other versions
+// than the old one: HBase does when it closes them, and what goes then goes by
+// the old word.
+func (m *Master) flushAsWas(ctx context.Context, t *catalog.Table, schema *cells.Schema) error {
+	if t.Virtual() {
+		return nil
+	}
+	h, err := m.cfg.Tables.Handle(t)
+	if err != nil {
+		return err
+	}
+	for _, f := range h.Schema().Families {
+		g := schema.Family(f.Name)
+		if g == nil || f.MaxVersions == g.MaxVersions && f.MinVersions == g.MinVersions && f.TTL == g.TTL && f.KeepDeleted == g.KeepDeleted && f.NewVersionBehavior == g.NewVersionBehavior {
+			continue
+		}
+		return h.Flush(ctx, nil, nil, nil)
 	}
 	return nil
 }

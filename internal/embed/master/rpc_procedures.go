@@ -44,7 +44,7 @@ func (m *Master) addProcedures(s *rpcserver.Service) {
 			if err := m.flushable(n, p.GetConfiguration()); err != nil {
 				return nil, err
 			}
-			if err := m.flush(ctx, n); err != nil {
+			if err := m.flush(ctx, n, nil); err != nil {
 				return nil, err
 			}
 		case "rolllog-proc":

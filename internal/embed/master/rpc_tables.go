@@ -137,8 +137,8 @@ func (m *Master) getSchemaAlterStatus(_ context.Context, q *pb.GetSchemaAlterSta
 	return &pb.GetSchemaAlterStatusResponse{YetToUpdateRegions: new(c.GetRegionsInTransition()), TotalRegions: new(c.GetTotalRegions())}, nil
 }
 
-// flush makes a table's data durable in files; it changes no answer.
-func (m *Master) flush(ctx context.Context, n meta.TableName) error {
+// flush is a flush of all regions of a table; families nil means all.
+func (m *Master) flush(ctx context.Context, n meta.TableName, families [][]byte) error {
 	t := m.state().Table(n)
 	switch {
 	case t == nil:
@@ -152,7 +152,7 @@ func (m *Master) flush(ctx context.Context, n meta.TableName) error {
 	if err != nil {
 		return err
 	}
-	return h.Flush(ctx, nil, nil)
+	return h.Flush(ctx, nil, nil, families)
 }
 
 func (m *Master) flushTable(ctx context.Context, q *pb.FlushTableRequest) (uint64, error) {
@@ -167,6 +167,6 @@ func (m *Master) flushTable(ctx context.Context, q *pb.FlushTableRequest) (uint6
 				return refuse(wire.ClassNoSuchColumnFamily, "Column family %s does not exist in table %s", f, n)
 			}
 		}
-		return m.flush(ctx, n)
+		return m.flush(ctx, n, q.GetColumnFamily())
 	})
 }

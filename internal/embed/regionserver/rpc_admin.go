@@ -162,7 +162,11 @@ func (s *Server) flushRegion(ctx context.Context, c *rpcserver.Call, in *pb.Flus
 	out := &pb.FlushRegionResponse{Flushed: new(false), WroteFlushWalMarker: new(false)}
 	if older := in.IfOlderThanTs; older == nil || uint64(r.lastFlush.Load()) < *older {
 		if r.Virtual == nil {
-			if err := r.Table.Flush(ctx, r.Info.Start, r.Info.End); err != nil {
+			var families [][]byte
+			if in.Family != nil {
+				families = [][]byte{in.GetFamily()}
+			}
+			if err := r.Table.Flush(ctx, r.Info.Start, r.Info.End, families); err != nil {
 				return nil, err
 			}
 		}

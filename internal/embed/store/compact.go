@@ -67,11 +67,15 @@ type compaction struct {
 	now      int64
 	families []collected
 	removed  int
+	// flushed is, in a flush, where earlier ones ended.
+	flushed *flushLog
 }
 
 type collected struct {
 	*cells.Family
 	collector *cells.Collector
+	// Cells of the row are judged that were written in (after, upTo].
+	after, upTo uint64
 }
 
 func (g *compaction) only(families [][]byte) {
@@ -82,7 +86,7 @@ func (g *compaction) only(families [][]byte) {
 			wanted = wanted || bytes.Equal(name, f.Name)
 		}
 		if wanted {
-			g.families = append(g.families, collected{Family: f})
+			g.families = append(g.families, collected{Family: f, upTo: math.MaxUint64})
 		}
 	}
 }
@@ -174,11 +178,15 @@ func (g *compaction) run(ctx context.Context, start, end []byte) (err error) {
 // b, if that is not nil. It reads the row to its end.
 func (g *compaction) judge(src *source, b *pebble.Batch) (remove int, err error) {
 	for i := range g.families {
-		g.families[i].collector.NewRow()
+		f := &g.families[i]
+		f.collector.NewRow()
+		if g.flushed != nil {
+			f.after = g.flushed.last(src.Row(), f.Name)
+		}
 	}
 	for c := src.Cell(); c != nil; c = src.Cell() {
 		f := g.find(c.Family)
-		if f != nil && !f.collector.Keep(c) {
+		if f != nil && c.Seq > f.after && c.Seq <= f.upTo && !f.collector.Keep(c) {
 			remove++
 			if b != nil {
 				if err := b.Delete(src.at, nil); err != nil {

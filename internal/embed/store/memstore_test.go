@@ -115,7 +115,7 @@ func TestLose(t *testing.T) {
 		}, 0, "f:a@1=1 f:b@1=2"},
 		{"flush", func(t *testing.T, _ *Store, l *lossy) {
 			l.do(t, "r", with(skip, put(at("f:a", 1, "1"))), with(async, put(at("f:b", 1, "2"))))
-			if err := l.Flush(t.Context(), nil, nil); err != nil {
+			if err := l.Flush(t.Context(), nil, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			l.do(t, "r", with(skip, put(at("f:c", 1, "3"))))
@@ -124,7 +124,7 @@ func TestLose(t *testing.T) {
 			l.mem.Close()
 			l.mem = l.log.Open(l.Table, []byte("m"), nil)
 			l.do(t, "r", with(skip, put(at("f:a", 1, "1"))))
-			if err := l.Flush(t.Context(), nil, []byte("m")); err != nil {
+			if err := l.Flush(t.Context(), nil, []byte("m"), nil); err != nil {
 				t.Fatal(err)
 			}
 		}, 1, ""},
@@ -511,7 +511,8 @@ func runLossModel(t *testing.T, seed uint64, steps int) {
 		case n < 31:
 			check(fmt.Sprintf("step %d", step))
 		case n < 33:
-			if err := tab.Flush(ctx, bounds[region][0], bounds[region][1]); err != nil {
+			tab.saved(bounds[region][0], bounds[region][1])
+			if err := s.Flush(ctx); err != nil {
 				t.Fatal(err)
 			}
 			m.flushed(region)

@@ -347,13 +347,6 @@ func (s *Store) Flush(ctx context.Context) error {
 	}
 }
 
-// Flush is a flush of the rows [start, end) (empty: open): what was written to
-// them before is on disk, and no kill of a region server loses it.
-func (t *Table) Flush(ctx context.Context, start, end []byte) error {
-	t.saved(start, end)
-	return t.s.Flush(ctx)
-}
-
 // Table is the handle of a table's data: the one that exists, with the schema
 // given, or a new one.
 func (s *Store) Table(id uint32, schema *cells.Schema) *Table {
@@ -365,6 +358,7 @@ func (s *Store) Table(id uint32, schema *cells.Schema) *Table {
 	}
 	t := &Table{s: s, id: id, prefix: appendTablePrefix(nil, id)}
 	t.upper = afterPrefix(t.prefix)
+	t.flushes.base = s.mvcc.begun()
 	t.SetSchema(schema)
 	if s.tables.byID == nil {
 		s.tables.byID = make(map[uint32]*Table)

@@ -18,6 +18,8 @@ type Table struct {
 	prefix []byte // of its keys
 	upper  []byte // behind its keys
 	schema atomic.Pointer[cells.Schema]
+
+	flushes flushLog
 }
 
 // ID is the table's id in the store.

@@ -395,7 +395,7 @@ func (r *vectorRun) do(s, expect tree) (outcome, error) {
 	ctx := context.Background()
 	switch op := s.text("op"); op {
 	case "flush":
-		return outcome{}, r.w.s.Flush(ctx)
+		return outcome{}, r.t.Flush(ctx, nil, nil, nil)
 	case "majorCompact":
 		var families [][]byte
 		if s["family"] != nil {
@@ -451,6 +451,10 @@ func (r *vectorRun) modifyFamily(s tree) error {
 			}
 			families[i] = f
 		}
+	}
+	// A master does, before it closes the regions.
+	if err := r.t.Flush(context.Background(), nil, nil, nil); err != nil {
+		return err
 	}
 	r.t.SetSchema(cells.NewSchema(families...))
 	return nil

@@ -408,6 +408,7 @@ func (w *writer) commit() (pending, error) {
 	}
 	defer w.mem.end()
 	seq, limit := s.mvcc.begin()
+	w.t.flushes.noteWrite(seq)
 	b, err := w.encode(seq, limit)
 	if err == nil {
 		if w.mem != nil {
