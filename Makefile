@@ -3,13 +3,12 @@ GO ?= go
 BIN := bin/holdfast
 # Packages whose tests also run under the race detector: those that share memory between goroutines.
 RACE := ./zk/... ./hbase/... ./hbasetest ./minihbase/... ./internal/rpc/... ./internal/route/... ./internal/health/... ./internal/session/... ./internal/embed/... ./internal/console/...
-FUZZTIME ?= 400ms
-FUZZ := /internal/(wire|jute|shell|meta|cells|retry|registry)|^./zk$$
+SIEGETIME ?= 400ms
 
 # Pure Go: one static binary, and nothing to compile but Go (the race detector alone needs cgo).
 export CGO_ENABLED ?= 0
 
-.PHONY: help build demo test unit race fuzz-short fuzz fuzz-listeners test-browser random crash interop interop-long lint bench bench-peers generate clean
+.PHONY: help build demo test unit race siege fuzz fuzz-listeners test-browser random crash interop interop-long lint bench bench-peers generate clean
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
 
@@ -19,7 +18,7 @@ build: ## the one binary, bin/holdfast
 demo: build ## embedded cluster, load, a move, a split and a kill; verdict and holdfast-demo.html
 	$(BIN) demo
 
-test: unit race fuzz-short ## everything that needs only Go; under 5 minutes on 2 cores
+test: unit race siege ## everything that needs only Go; under 5 minutes on 2 cores
 
 unit:
 	$(GO) test ./...
@@ -27,9 +26,8 @@ unit:
 race:
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off $(RACE)
 
-fuzz-short: ## fuzz targets of what reads foreign bytes and a siege of each listener, FUZZTIME each (the rest needs long builds: make fuzz)
-	$(GO) run ./internal/tools/fuzzall -time $(FUZZTIME) -run '$(FUZZ)'
-	$(GO) run ./internal/tools/fuzzall -listeners all -time $(FUZZTIME) -crowd 500
+siege: ## a siege of each listener, SIEGETIME each (what reads foreign bytes meets spoilt ones in unit, internal/spoil)
+	$(GO) run ./internal/tools/fuzzall -listeners all -time $(SIEGETIME) -crowd 500
 
 fuzz: ## every fuzz target for five minutes
 	$(GO) run ./internal/tools/fuzzall -time 5m

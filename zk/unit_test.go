@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/embed/zkserver"
 	"github.com/holdfast-hbase/holdfast/internal/embed/zkserver/memnet"
 	"github.com/holdfast-hbase/holdfast/internal/jute"
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 	"github.com/holdfast-hbase/holdfast/zk"
 )
 
@@ -142,7 +143,7 @@ func TestParseConnectString(t *testing.T) {
 
 func FuzzParseConnectString(f *testing.F) {
 	for _, s := range []string{"h1:2181,h2:2181/chroot", "[::1]:2181/", "a,b,c", "/"} {
-		f.Add(s)
+		spoil.Add(f, s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		servers, chroot, err := zk.ParseConnectString(s)
@@ -292,14 +293,14 @@ func FuzzClient(f *testing.F) {
 		h := jute.ReplyHeader{Xid: xid, Zxid: zxid, Err: code}
 		return h.Encode
 	}
-	f.Add([]byte{0, 0, 0, 4, 0, 0, 0, 1})
-	f.Add(frame(header(1, 5, 0), func(w *jute.Writer) { w.Buffer([]byte("x")) }, (&jute.Stat{}).Encode))
-	f.Add(frame(header(-1, -1, 0), (&jute.WatcherEvent{Type: jute.EventDeleted, Path: "/e"}).Encode))
-	f.Add(frame(header(-1, -1, 0), (&jute.WatcherEvent{Type: jute.EventCreated}).Encode))
-	f.Add(frame(header(-2, 1, 0)))
-	f.Add(frame(header(-4, 1, -115)))
-	f.Add(frame(header(1, 1, -112)))
-	f.Add(frame(header(1, 1, -118)))
+	spoil.Add(f, []byte{0, 0, 0, 4, 0, 0, 0, 1})
+	spoil.Add(f, frame(header(1, 5, 0), func(w *jute.Writer) { w.Buffer([]byte("x")) }, (&jute.Stat{}).Encode))
+	spoil.Add(f, frame(header(-1, -1, 0), (&jute.WatcherEvent{Type: jute.EventDeleted, Path: "/e"}).Encode))
+	spoil.Add(f, frame(header(-1, -1, 0), (&jute.WatcherEvent{Type: jute.EventCreated}).Encode))
+	spoil.Add(f, frame(header(-2, 1, 0)))
+	spoil.Add(f, frame(header(-4, 1, -115)))
+	spoil.Add(f, frame(header(1, 1, -112)))
+	spoil.Add(f, frame(header(1, 1, -118)))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		synctest.Test(t, func(t *testing.T) {
 			n := memnet.New()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"testing"
+
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 func TestTTLTags(t *testing.T) {
@@ -34,9 +36,9 @@ func TestTTLTags(t *testing.T) {
 }
 
 func FuzzTags(f *testing.F) {
-	f.Add(TTLTag(1))
-	f.Add([]byte{0, 0, 1})
-	f.Add([]byte{0xFF, 0xFF, 8, 1})
+	spoil.Add(f, TTLTag(1))
+	spoil.Add(f, []byte{0, 0, 1})
+	spoil.Add(f, []byte{0xFF, 0xFF, 8, 1})
 	f.Fuzz(func(t *testing.T, tags []byte) {
 		rest := tags
 		for n := 0; ; n++ {

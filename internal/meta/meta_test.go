@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 func TestRegionNames(t *testing.T) {
@@ -168,7 +169,7 @@ func TestParseLocation(t *testing.T) {
 
 func FuzzUnmarshalRegion(f *testing.F) {
 	region := Region{Table: TableName{"ns", "t"}, ID: 1, Start: []byte("a")}
-	f.Add(region.Marshal())
+	spoil.Add(f, region.Marshal())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := UnmarshalRegion(b)
 		if err != nil {
@@ -229,9 +230,9 @@ func FuzzParseRegionName(f *testing.F) {
 		if !ok || got.Table != r.Table || got.ID != r.ID || string(got.Start) != string(r.Start) || got.Replica != r.Replica {
 			f.Errorf("%q: got %+v, %t; want %+v", name, got, ok, r)
 		}
-		f.Add(name)
+		spoil.Add(f, name)
 	}
-	f.Add([]byte("t,,1."))
+	spoil.Add(f, []byte("t,,1."))
 	f.Fuzz(func(t *testing.T, name []byte) {
 		r, ok := ParseRegionName(name)
 		if !ok || r.Table == MetaTable {
@@ -246,9 +247,9 @@ func FuzzParseRegionName(f *testing.F) {
 
 func FuzzParseLocation(f *testing.F) {
 	region := Region{Table: TableName{DefaultNamespace, "t"}, ID: 1}
-	f.Add("server", []byte("rs1:16020"), "server_0001", []byte("rs2:16020"), region.Marshal())
-	f.Add("serverstartcode_FFFF", []byte("12345678"), "state_0001", []byte("OPEN"), region.Marshal()[:9])
-	f.Add("_0001", []byte{}, "seqnumDuringOpen_000G", []byte("x"), []byte(ProtoMagic))
+	spoil.Add(f, "server", []byte("rs1:16020"), "server_0001", []byte("rs2:16020"), region.Marshal())
+	spoil.Add(f, "serverstartcode_FFFF", []byte("12345678"), "state_0001", []byte("OPEN"), region.Marshal()[:9])
+	spoil.Add(f, "_0001", []byte{}, "seqnumDuringOpen_000G", []byte("x"), []byte(ProtoMagic))
 	f.Fuzz(func(t *testing.T, q1 string, v1 []byte, q2 string, v2, info []byte) {
 		row := []cells.Cell{
 			{Row: region.Name(), Family: []byte(FamilyInfo), Qualifier: []byte(q1), Value: v1},

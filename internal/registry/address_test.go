@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 func TestParse(t *testing.T) {
@@ -175,7 +177,7 @@ func TestParseSiteVariants(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"hbase://zk1:2181,zk2/hbase?user=a", "hbase+rpc://m1", "hbase://[::1]:3/x%20y", "hbase+zk://?&="} {
-		f.Add(s)
+		spoil.Add(f, s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		if !strings.Contains(s, "://") {
@@ -192,8 +194,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzParseSite(f *testing.F) {
-	f.Add([]byte(site))
-	f.Add([]byte("<configuration><property/></configuration>"))
+	spoil.Add(f, []byte(site))
+	spoil.Add(f, []byte("<configuration><property/></configuration>"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if a, err := parseSite("f", b); err == nil && len(a.Servers) == 0 {
 			t.Fatal("no servers and no error")

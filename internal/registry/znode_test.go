@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 // recorded is a meta-region-server znode as HBase writes it: header with a
@@ -219,10 +220,10 @@ func TestZooKeeperRegistryReplacesAnExpiredSession(t *testing.T) {
 }
 
 func FuzzZNodes(f *testing.F) {
-	f.Add(unhex(recorded))
-	f.Add([]byte{0xFF, 0, 0, 0, 1})
-	f.Add(header(withMagic(&pb.Master{Master: rs1.ToProto()})))
-	f.Add(header(withMagic(&pb.ClusterId{ClusterId: new("x")})))
+	spoil.Add(f, unhex(recorded))
+	spoil.Add(f, []byte{0xFF, 0, 0, 0, 1})
+	spoil.Add(f, header(withMagic(&pb.Master{Master: rs1.ToProto()})))
+	spoil.Add(f, header(withMagic(&pb.ClusterId{ClusterId: new("x")})))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, _, err := decodeMetaServer(b); err == nil && s.Host == "" {
 			t.Error("no host and no error")

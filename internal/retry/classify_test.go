@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/health"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/rpc"
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
 
@@ -234,7 +235,7 @@ func TestQuestionsAboutErrors(t *testing.T) {
 func FuzzClassify(f *testing.F) {
 	for _, r := range rules {
 		for _, c := range r.classes {
-			f.Add(c, false, false, uint8(0))
+			spoil.Add(f, c, false, false, uint8(0))
 		}
 	}
 	f.Fuzz(func(t *testing.T, class string, dnr, overloaded bool, idem uint8) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 func hash(kv ...any) *Hash {
@@ -93,8 +95,8 @@ func TestParseErrors(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add("create 't', {NAME => 'f'}, SPLITS => ['a']")
-	f.Add(`put "t", "\x00\u00e9", 'f:q', -1.5e3`)
+	spoil.Add(f, "create 't', {NAME => 'f'}, SPLITS => ['a']")
+	spoil.Add(f, `put "t", "\x00\u00e9", 'f:q', -1.5e3`)
 	f.Fuzz(func(t *testing.T, line string) {
 		if _, err := Parse(line); err != nil {
 			var se *SyntaxError

@@ -9,6 +9,8 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"go.uber.org/goleak"
+
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -161,7 +163,7 @@ func FuzzDecompress(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(byte(i), packed)
+		spoil.Add(f, byte(i), packed)
 	}
 	f.Fuzz(func(t *testing.T, kind byte, data []byte) {
 		c := all[int(kind)%len(all)]

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 const movedText = "Region moved to: hostname=rs2.example port=16020 startCode=1700000000000. As of locationSeqNum=42."
@@ -219,9 +220,9 @@ func TestTextIsBounded(t *testing.T) {
 }
 
 func FuzzParseException(f *testing.F) {
-	f.Add(ClassRegionMoved, ClassRegionMoved+": "+movedText+"\n\tat x", "h", int32(1))
-	f.Add(ClassRpcThrottling, "x - wait 1hr, 2mins, 3sec, 4ms", "", int32(0))
-	f.Add("", "\tat x", "", int32(-1))
+	spoil.Add(f, ClassRegionMoved, ClassRegionMoved+": "+movedText+"\n\tat x", "h", int32(1))
+	spoil.Add(f, ClassRpcThrottling, "x - wait 1hr, 2mins, 3sec, 4ms", "", int32(0))
+	spoil.Add(f, "", "\tat x", "", int32(-1))
 	f.Fuzz(func(t *testing.T, class, trace, host string, port int32) {
 		e := ParseException(&pb.ExceptionResponse{ExceptionClassName: &class, StackTrace: &trace, Hostname: &host, Port: &port})
 		n := ParseNamed(&pb.NameBytesPair{Name: &class, Value: []byte(trace)})

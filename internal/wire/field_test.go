@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 // FuzzFields walks whatever comes, and finds what the general decoder finds.
 func FuzzFields(f *testing.F) {
-	f.Add([]byte{8, 1, 0x12, 2, 'a', 'b', 0x19, 1, 2, 3, 4, 5, 6, 7, 8, 0x12, 0})
-	f.Add([]byte{0x12, 0xff, 0xff, 0xff, 0xff, 0x0f})
-	f.Add([]byte{0x0b, 0x08, 1, 0x0c, 8, 2})
-	f.Add([]byte{0x0b})
+	spoil.Add(f, []byte{8, 1, 0x12, 2, 'a', 'b', 0x19, 1, 2, 3, 4, 5, 6, 7, 8, 0x12, 0})
+	spoil.Add(f, []byte{0x12, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	spoil.Add(f, []byte{0x0b, 0x08, 1, 0x0c, 8, 2})
+	spoil.Add(f, []byte{0x0b})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		rest := in
 		fields, damaged := 0, false

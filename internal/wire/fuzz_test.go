@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-hbase/holdfast/internal/pb"
+	"github.com/holdfast-hbase/holdfast/internal/spoil"
 )
 
 func FuzzDecodeRequest(f *testing.F) {
@@ -18,7 +19,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(frame[4:])
+	spoil.Add(f, frame[4:])
 	f.Fuzz(func(t *testing.T, in []byte) {
 		keep := bytes.Clone(in)
 		var r ReceivedRequest
@@ -62,8 +63,8 @@ func FuzzDecodeResponse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(ok[4:])
-	f.Add(AppendException(nil, 7, NewRegionMoved(MovedTo{Host: "h", Port: 1}))[4:])
+	spoil.Add(f, ok[4:])
+	spoil.Add(f, AppendException(nil, 7, NewRegionMoved(MovedTo{Host: "h", Port: 1}))[4:])
 	f.Fuzz(func(t *testing.T, in []byte) {
 		keep := bytes.Clone(in)
 		var r Response
@@ -84,10 +85,10 @@ func FuzzDecodeResponse(f *testing.F) {
 // FuzzStream reads whatever comes as a server and as a client would.
 // The short way reads what the general way reads, or leaves it to that.
 func FuzzUsualHeader(f *testing.F) {
-	f.Add([]byte{8, 1})
-	f.Add([]byte{8, 0xff, 0xff, 0xff, 0xff, 7, 0x1a, 3, 8, 0x80, 1})
-	f.Add([]byte{8, 5, 0x1a, 2, 8, 0})
-	f.Add([]byte{8, 5, 8, 6})
+	spoil.Add(f, []byte{8, 1})
+	spoil.Add(f, []byte{8, 0xff, 0xff, 0xff, 0xff, 7, 0x1a, 3, 8, 0x80, 1})
+	spoil.Add(f, []byte{8, 5, 0x1a, 2, 8, 0})
+	spoil.Add(f, []byte{8, 5, 8, 6})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var usual, any ResponseHeader
 		if !usual.decodeUsual(in) {
@@ -104,9 +105,9 @@ func FuzzStream(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(header)
-	f.Add([]byte("Regist"))
-	f.Add([]byte("\x00\x00\x00\x02ab\x7f\xff\xff\xff"))
+	spoil.Add(f, header)
+	spoil.Add(f, []byte("Regist"))
+	spoil.Add(f, []byte("\x00\x00\x00\x02ab\x7f\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		const limit = 1 << 16
 		r := bufio.NewReader(bytes.NewReader(in))
