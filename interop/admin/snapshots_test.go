@@ -58,7 +58,7 @@ func TestSnapshots(t *testing.T) {
 		if err != nil || polls == 0 {
 			t.Fatalf("%v, %d polls", err, polls)
 		}
-		t.Cleanup(func() { _ = c.adm.DeleteSnapshots(context.WithoutCancel(ctx), table, "") })
+		t.Cleanup(func() { _, _ = c.adm.DeleteSnapshots(context.WithoutCancel(ctx), table, "") })
 		if done, err := c.adm.IsSnapshotFinished(ctx, s1, table); !done || err != nil {
 			t.Errorf("finished: %v, %v", done, err)
 		}
