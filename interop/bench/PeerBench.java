@@ -110,21 +110,23 @@ public class PeerBench {
     volatile boolean done;
     volatile String firstError;
 
-    Load(String table, String kind, int callers, int rowCount) throws Exception {
+    Load(String table, String kind, int callers, int rowCount, int regions) throws Exception {
       for (int i = 0; i < callers; i++) {
         Peer p = peer(table);
-        Thread t = new Thread(() -> run(p, kind, rowCount));
+        // With regions, each caller keeps to the rows of one of them.
+        int rows = regions > 0 ? rowCount / regions : rowCount, first = regions > 0 ? i % regions * rows : 0;
+        Thread t = new Thread(() -> run(p, kind, first, rows));
         threads.add(t);
         t.start();
       }
     }
 
-    void run(Peer p, String kind, int rowCount) {
+    void run(Peer p, String kind, int first, int rowCount) {
       byte[] value = new byte[100];
       long[] mine = new long[1024];
       int n = 0;
       while (!done) {
-        byte[] row = rowName(ThreadLocalRandom.current().nextInt(rowCount));
+        byte[] row = rowName(first + ThreadLocalRandom.current().nextInt(rowCount));
         long start = System.nanoTime();
         try {
           switch (kind) {
@@ -412,7 +414,7 @@ public class PeerBench {
           case "put":
           case "increment":
             Load l = new Load(a.get("table"), words[0], Integer.parseInt(a.getOrDefault("callers", "1")),
-              Integer.parseInt(a.getOrDefault("rows", "1000")));
+              Integer.parseInt(a.getOrDefault("rows", "1000")), 0);
             TimeUnit.SECONDS.sleep(Integer.parseInt(a.getOrDefault("seconds", "1")));
             out = l.stop();
             break;
@@ -433,7 +435,10 @@ public class PeerBench {
             break;
           case "start":
             running.put(a.get("name"), new Load(a.get("table"), a.get("kind"), Integer.parseInt(a.getOrDefault("callers", "1")),
-              Integer.parseInt(a.getOrDefault("rows", "1000"))));
+              Integer.parseInt(a.getOrDefault("rows", "1000")), Integer.parseInt(a.getOrDefault("regions", "0"))));
+            break;
+          case "count":
+            out.put("acked", running.get(a.get("name")).acked.get());
             break;
           case "stop":
             out = running.remove(a.get("name")).stop();

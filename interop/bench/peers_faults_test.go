@@ -17,7 +17,7 @@ const counters = 1024
 
 // BenchmarkPeersFaults lets every peer meet the very same faults: 32 callers
 // that increment and one that scans, in tables of their own; a server stopped
-// for 20 s, one killed, the one of hbase:meta killed, and ten moves.
+// for 20 s, with more callers who keep to one region each, one killed, the one of hbase:meta killed, and ten moves.
 func BenchmarkPeersFaults(b *testing.B) {
 	ctx := context.Background()
 	c, client := startReal(b)
@@ -26,6 +26,7 @@ func BenchmarkPeersFaults(b *testing.B) {
 	for _, p := range all {
 		create(b, client, "inc_"+p.short, 16, counters)
 		create(b, client, "scan_"+p.short, 16, counters)
+		create(b, client, "own_"+p.short, 16, counters)
 		us.do(b, "bulk mode=batch callers=1 rows=%d table=scan_%s", counters, p.short)
 	}
 	acked := map[string]float64{}
@@ -35,11 +36,15 @@ func BenchmarkPeersFaults(b *testing.B) {
 			do   func()
 		}{
 			{"SIGSTOP of a server for 20 s", func() {
-				n := c.ServerNumber(serverOf(b, client, "inc_go", false))
-				c.Pause(n)
-				time.Sleep(20 * time.Second)
-				c.Resume(n)
+				address := serverOf(b, client, "inc_go", false)
+				beside := startBeside(b, client, all, address)
+				c.Pause(c.ServerNumber(address))
+				beside(20 * time.Second)
+				c.Resume(c.ServerNumber(address))
 				time.Sleep(5 * time.Second)
+				for _, p := range all {
+					p.do(b, "stop name=own")
+				}
 			}},
 			{"10 moves of each table", func() { moves(ctx, b, client, all) }},
 			{"kill -9 of a server", func() { kill(b, c, serverOf(b, client, "inc_go", false)) }},
@@ -67,6 +72,50 @@ func BenchmarkPeersFaults(b *testing.B) {
 				acked[p.short] = stored
 			}
 			b.Log(s.String())
+		}
+	}
+}
+
+// startBeside starts callers that keep to one region each, and gives a function
+// that says what became, while the server of the address was stopped, of the
+// calls to the regions of the others: the increments acknowledged in a second,
+// against what they were before. Callers of the stopped server do not count, as
+// they have none.
+func startBeside(b *testing.B, client *hbase.Client, all []*peer, address string) func(time.Duration) {
+	const before = 5 * time.Second
+	for _, p := range all {
+		p.do(b, "start name=own kind=increment callers=32 rows=%d regions=16 table=own_%s", counters, p.short)
+	}
+	time.Sleep(before) // connections, routes, Java's compiler
+	counted := func(d time.Duration) map[string]float64 {
+		rate := map[string]float64{}
+		for _, p := range all {
+			rate[p.short] = -p.do(b, "count name=own").num("acked")
+		}
+		time.Sleep(d)
+		for _, p := range all {
+			rate[p.short] = (rate[p.short] + p.do(b, "count name=own").num("acked")) / d.Seconds()
+		}
+		return rate
+	}
+	usual := counted(before)
+	return func(d time.Duration) {
+		// Callers that were on their way to the stopped server are stuck by then.
+		time.Sleep(time.Second)
+		rate := counted(d - time.Second)
+		for _, p := range all {
+			regions, err := client.Admin().Regions(context.Background(), "own_"+p.short)
+			if err != nil {
+				b.Fatal(err)
+			}
+			others := 0
+			for _, r := range regions {
+				if r.Server.Address() != address {
+					others++
+				}
+			}
+			b.Logf("  %-20s%3d of 16 regions elsewhere: %6.0f increments/s before, of all; %6.0f while it was stopped, of theirs: %.2f x their share",
+				p.name, others, usual[p.short], rate[p.short], rate[p.short]/(usual[p.short]*float64(others)/16))
 		}
 	}
 }

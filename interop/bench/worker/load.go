@@ -43,24 +43,31 @@ type load struct {
 // caller is one goroutine's account.
 type caller struct {
 	took   []time.Duration
-	acked  int
+	acked  atomic.Int64
 	rows   int
 	errors []string
 }
 
-func startLoad(t *hbase.Table, kind string, callers, rows int) *load {
+// startLoad lets callers begin. With regions, each keeps to the rows of one of
+// them.
+func startLoad(t *hbase.Table, kind string, callers, rows, regions int) *load {
 	l := &load{begin: time.Now(), before: spent(), callers: make([]caller, callers)}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	for i := range callers {
-		l.wg.Go(func() { l.run(t, kind, rows, &l.callers[i]) })
+		first, n := 0, rows
+		if regions > 0 {
+			n = rows / regions
+			first = i % regions * n
+		}
+		l.wg.Go(func() { l.run(t, kind, first, n, &l.callers[i]) })
 	}
 	return l
 }
 
-func (l *load) run(t *hbase.Table, kind string, rows int, c *caller) {
+func (l *load) run(t *hbase.Table, kind string, first, rows int, c *caller) {
 	value := make([]byte, 100)
 	for !l.done.Load() {
-		row := rowName(rand.IntN(rows))
+		row := rowName(first + rand.IntN(rows))
 		begin := time.Now()
 		var err error
 		switch kind {
@@ -91,7 +98,7 @@ func (l *load) run(t *hbase.Table, kind string, rows int, c *caller) {
 			c.errors = append(c.errors, err.Error())
 			continue
 		}
-		c.acked++
+		c.acked.Add(1)
 		l.finished()
 	}
 }
@@ -108,6 +115,15 @@ func (l *load) finished() {
 	}
 }
 
+// acked counts the calls that have ended well so far.
+func (l *load) acked() int {
+	n := 0
+	for i := range l.callers {
+		n += int(l.callers[i].acked.Load())
+	}
+	return n
+}
+
 // stop lets the calls that are out end, and sums up.
 func (l *load) stop() answer {
 	l.done.Store(true)
@@ -116,12 +132,12 @@ func (l *load) stop() answer {
 	l.cancel()
 	l.finished()
 	var all []time.Duration
-	acked, rows := 0, 0
+	acked, rows := l.acked(), 0
 	var errs []string
 	for i := range l.callers {
 		c := &l.callers[i]
 		all = append(all, c.took...)
-		acked, rows, errs = acked+c.acked, rows+c.rows, append(errs, c.errors...)
+		rows, errs = rows+c.rows, append(errs, c.errors...)
 	}
 	slices.Sort(all)
 	a := answer{

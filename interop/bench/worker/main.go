@@ -10,7 +10,8 @@
 //	cold               table=                            a new client's first Get
 //	herd               callers= rows= table=             a new client, everybody at once
 //	routes             table= rows= other=               heap per route
-//	start              name= kind=get|increment|scan callers= table= rows=
+//	start              name= kind=get|increment|scan callers= table= rows= regions=
+//	count              name=                             what has been acked so far
 //	stop               name=
 package main
 
@@ -97,7 +98,7 @@ func (w *worker) do(command string, a args) (answer, error) {
 	}
 	switch command {
 	case "get", "put", "increment":
-		l := startLoad(t, command, a.int("callers", 1), a.int("rows", 1000))
+		l := startLoad(t, command, a.int("callers", 1), a.int("rows", 1000), 0)
 		<-time.After(a.seconds())
 		return l.stop(), nil
 	case "bulk":
@@ -105,8 +106,14 @@ func (w *worker) do(command string, a args) (answer, error) {
 	case "scan":
 		return scan(t, a)
 	case "start":
-		w.running[a["name"]] = startLoad(t, a["kind"], a.int("callers", 1), a.int("rows", 1000))
+		w.running[a["name"]] = startLoad(t, a["kind"], a.int("callers", 1), a.int("rows", 1000), a.int("regions", 0))
 		return answer{}, nil
+	case "count":
+		l, ok := w.running[a["name"]]
+		if !ok {
+			return nil, fmt.Errorf("no load %q", a["name"])
+		}
+		return answer{"acked": l.acked()}, nil
 	case "stop":
 		l, ok := w.running[a["name"]]
 		if !ok {
