@@ -14,6 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/holdfast-hbase/holdfast/hbase"
+	"github.com/holdfast-hbase/holdfast/internal/session"
 	"github.com/holdfast-hbase/holdfast/minihbase"
 )
 
@@ -120,6 +121,11 @@ func TestRowsAreLinearizable(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { linearizable(t, 1) })
 	// Hedges ask the primary again, over another connection, and never one of
 	// the replicas, which are far behind.
+	// Gets of many callers in one request are each a Get.
+	t.Run("together", func(t *testing.T) {
+		defer session.CombineAlways(4)()
+		linearizable(t, 1)
+	})
 	t.Run("hedged", func(t *testing.T) { linearizable(t, 3, hbase.WithHedgedReads()) })
 }
 

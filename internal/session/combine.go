@@ -166,7 +166,7 @@ func (g *combiner) goAlone(ctx context.Context, call *rpc.Call) error {
 func (g *combiner) enter(m *combined) (goes, pressed bool) {
 	most := g.pace.most()
 	g.mu.Lock()
-	pressed = g.out >= combineDepth
+	pressed = g.out >= g.pace.depth()
 	if most == 1 || !pressed && len(g.queue) == 0 {
 		g.out++
 		g.mu.Unlock()
@@ -205,7 +205,7 @@ func (g *combiner) returned() {
 // Under mu.
 func (g *combiner) take(hurry bool) []*combined {
 	batch := g.queue
-	if len(batch) == 0 || !hurry && g.out >= combineDepth && len(batch) < g.pace.most() {
+	if len(batch) == 0 || !hurry && g.out >= g.pace.depth() && len(batch) < g.pace.most() {
 		return nil
 	}
 	g.queue = nil

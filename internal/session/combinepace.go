@@ -55,7 +55,30 @@ const (
 	combineRetry, combineRest = 125 * time.Millisecond, 4 * time.Second
 )
 
-func (p *combinePace) most() int { return int(max(p.number.Load(), 1)) }
+func (p *combinePace) most() int {
+	if n := combineAlways.Load(); n > 0 {
+		return int(n)
+	}
+	return int(max(p.number.Load(), 1))
+}
+
+// depth is how many requests may be out before Gets queue.
+func (p *combinePace) depth() int {
+	if combineAlways.Load() > 0 {
+		return 0
+	}
+	return combineDepth
+}
+
+var combineAlways atomic.Int32
+
+// CombineAlways has every Get that may go with others queue until so many do or
+// combineWait is over, for tests of what stands above; undo ends it. It is for
+// the whole process.
+func CombineAlways(number int) (undo func()) {
+	combineAlways.Store(int32(number))
+	return func() { combineAlways.Store(0) }
+}
 
 // mean is what a Get takes that goes with others.
 func (p *combinePace) mean() time.Duration {
