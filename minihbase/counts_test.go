@@ -75,7 +75,7 @@ func all(t *testing.T, n int, f func(ctx context.Context, i int) error) {
 // Ten thousand callers of a client that knows nothing yet need one region: one
 // reads hbase:meta for all.
 func TestCountColdHerd(t *testing.T) {
-	c, client := start(t, minihbase.Options{ControlPort: -1})
+	c, client := startCounted(t, minihbase.Options{ControlPort: -1})
 	tab := table(t, c, client, "herd")
 	before := count(c)
 	const callers = 10_000
@@ -96,7 +96,7 @@ func TestCountColdHerd(t *testing.T) {
 // A region moves and its old server tells where to: one call more, no read of
 // hbase:meta.
 func TestCountMove(t *testing.T) {
-	c, client := start(t, minihbase.Options{ControlPort: -1})
+	c, client := startCounted(t, minihbase.Options{ControlPort: -1})
 	tab := table(t, c, client, "moves")
 	get := func() {
 		t.Helper()
@@ -124,7 +124,7 @@ func TestCountMove(t *testing.T) {
 
 // A region splits: who asks for either half is sent away once, and looks it up.
 func TestCountSplit(t *testing.T) {
-	c, client := start(t, minihbase.Options{ControlPort: -1})
+	c, client := startCounted(t, minihbase.Options{ControlPort: -1})
 	tab := table(t, c, client, "splits")
 	get := func(row string) {
 		t.Helper()
@@ -154,7 +154,7 @@ func TestCountSplit(t *testing.T) {
 
 // A server dies with hundreds of regions in use: they are looked up in batches.
 func TestCountDeadServer(t *testing.T) {
-	c, client := start(t, minihbase.Options{ControlPort: -1})
+	c, client := startCounted(t, minihbase.Options{ControlPort: -1})
 	const regions = 1000
 	var splits [][]byte
 	for i := 1; i < regions; i++ {

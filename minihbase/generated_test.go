@@ -57,7 +57,7 @@ func rows(t testing.TB, tab *hbase.Table, start, stop string) (out []string) {
 // Generated rows are read, written, and what was written stays, through moves,
 // deaths, splits and merges.
 func TestGeneratedTable(t *testing.T) {
-	c, client := start(t, minihbase.Options{})
+	c, client := startCounted(t, minihbase.Options{})
 	ctx := t.Context()
 	g := minihbase.GeneratedTable{Name: "gen", Regions: 3000, KeyFormat: "u%05d", Rows: 3}
 	tab := generated(t, c, client, g)
@@ -243,7 +243,7 @@ func TestGeneratedTable(t *testing.T) {
 func TestGeneratedTableReopened(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 2 {
-		c, client := start(t, minihbase.Options{Dir: dir, ControlPort: -1})
+		c, client := startCounted(t, minihbase.Options{Dir: dir, ControlPort: -1})
 		if i == 0 {
 			tab := generated(t, c, client, minihbase.GeneratedTable{Name: "gen", Regions: 1000, Rows: 2, ValueSize: 3})
 			if err := tab.Put(t.Context(), hbase.NewPut("00000007").Set("f", "q", []byte("x"))); err != nil {
@@ -270,7 +270,7 @@ func TestGeneratedTableReopened(t *testing.T) {
 // All servers of a group take over a table, region by region; a client that
 // had found some of it follows.
 func TestGeneratedTableGroup(t *testing.T) {
-	c, client := start(t, minihbase.Options{Servers: 4, ControlPort: -1})
+	c, client := startCounted(t, minihbase.Options{Servers: 4, ControlPort: -1})
 	ctx := t.Context()
 	tab := generated(t, c, client, minihbase.GeneratedTable{Name: "gen", Regions: 20_000})
 	for i := range 100 {

@@ -36,14 +36,14 @@ func probes(c *minihbase.Cluster) (n int) {
 // A thousand callers of a client that knows nothing yet need a thousand regions
 // of a cluster with 300,000: neighbours, as the keys of one hot range are.
 func TestScaleColdStart(t *testing.T) {
-	c, client := start(t, minihbase.Options{ControlPort: -1})
+	c, client := startCounted(t, minihbase.Options{ControlPort: -1})
 	tab := generated(t, c, client, minihbase.GeneratedTable{Name: "cold", Regions: 300_000})
 	const callers = 1000
 	for round, first := range []int{150_000, 299_000, 0} {
 		// A process of its own each time: it has learned nothing about pages
 		// yet. Its first reads of hbase:meta are held until everybody has come,
 		// however slow the machine.
-		client := open(t, c.Address())
+		client := open(t, c.Address(), hbase.WithGetsTogether(1))
 		tab, err := client.Table("cold")
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestScaleGroupMove(t *testing.T) {
 }
 
 func groupMove(t *testing.T, watch time.Duration) {
-	c, client := start(t, minihbase.Options{Servers: 6, ControlPort: -1}, hbase.WithMetaWatch(watch))
+	c, client := startCounted(t, minihbase.Options{Servers: 6, ControlPort: -1}, hbase.WithMetaWatch(watch))
 	ctx := t.Context()
 	const workers = 64
 	regions, gap := 1000, 20*time.Millisecond
@@ -227,7 +227,7 @@ func groupMove(t *testing.T, watch time.Duration) {
 // A server dies that held 3,000 regions in use: its regions are looked up in
 // batches, and once.
 func TestScaleServerDeath(t *testing.T) {
-	c, client := start(t, minihbase.Options{ControlPort: -1, RecoveryDelay: 200 * time.Millisecond})
+	c, client := startCounted(t, minihbase.Options{ControlPort: -1, RecoveryDelay: 200 * time.Millisecond})
 	ctx := t.Context()
 	const regions, used = 300_000, 9000
 	tab := generated(t, c, client, minihbase.GeneratedTable{Name: "dead", Regions: regions})
@@ -278,7 +278,7 @@ func TestScaleWarm(t *testing.T) {
 	if long() {
 		regions = 1_000_000
 	}
-	c, client := start(t, minihbase.Options{ControlPort: -1})
+	c, client := startCounted(t, minihbase.Options{ControlPort: -1})
 	tab := generated(t, c, client, minihbase.GeneratedTable{Name: "warm", Regions: regions})
 	heap := func() uint64 {
 		// Twice: pools are emptied at the second.

@@ -17,7 +17,7 @@ import (
 func long() bool { return os.Getenv("HOLDFAST_LONG") != "" }
 
 // start runs a cluster and a client for a test.
-func start(t *testing.T, o minihbase.Options, opts ...hbase.Option) (*minihbase.Cluster, *hbase.Client) {
+func start(t testing.TB, o minihbase.Options, opts ...hbase.Option) (*minihbase.Cluster, *hbase.Client) {
 	t.Helper()
 	c, err := minihbase.Start(t.Context(), o)
 	if err != nil {
@@ -31,7 +31,13 @@ func start(t *testing.T, o minihbase.Options, opts ...hbase.Option) (*minihbase.
 	return c, open(t, c.Address(), opts...)
 }
 
-func open(t *testing.T, address string, opts ...hbase.Option) *hbase.Client {
+// startCounted is start for who counts calls: one for each Get.
+func startCounted(t testing.TB, o minihbase.Options, opts ...hbase.Option) (*minihbase.Cluster, *hbase.Client) {
+	t.Helper()
+	return start(t, o, append(opts, hbase.WithGetsTogether(1))...)
+}
+
+func open(t testing.TB, address string, opts ...hbase.Option) *hbase.Client {
 	t.Helper()
 	client, err := hbase.Open(t.Context(), address, opts...)
 	if err != nil {

@@ -6,7 +6,7 @@
 //
 //	get|put|increment  callers= seconds= table= rows=    closed loop
 //	bulk               mode=mutator|batch callers= rows= table=
-//	scan               mode=plain|lockstep|parallel|ordered table=
+//	scan               mode=plain|reuse|lockstep|parallel|parallel-reuse|ordered table=
 //	cold               table=                            a new client's first Get
 //	herd               callers= rows= table=             a new client, everybody at once
 //	routes             table= rows= other=               heap per route
@@ -93,7 +93,7 @@ func (w *worker) do(command string, a args) (answer, error) {
 		w.client = c
 	}
 	t, err := w.client.Table(a["table"])
-	if err != nil && command != "stop" {
+	if err != nil && command != "stop" && command != "count" {
 		return nil, err
 	}
 	switch command {
