@@ -46,8 +46,10 @@ type Matcher struct {
 	// Of the row.
 	marks  markers
 	arrive *arrival // instead of marks, with NEW_VERSION_BEHAVIOR
-	// leftHead: nothing more is wanted of the column without a qualifier.
+	// leftHead: other writes of the version at leftTS of the column without a
+	// qualifier are passed over.
 	leftHead bool
+	leftTS   int64
 
 	// Of the column. index is the wanted column we are at (with qualifiers).
 	index   int
@@ -126,9 +128,9 @@ func (m *Matcher) SeekQualifier() []byte {
 // Match judges the next cell of the family.
 //
 // Markers of the family lie among the cells without a qualifier, so that
-// column is never left by a seek: its cells are passed one by one. (HBase
-// seeks, and so overlooks a family marker below the last version it returns of
-// such a column.)
+// column is never left: its older versions are judged, and shown to the
+// filter, even if that asked for the next column. Only other writes of the
+// version just judged are passed over, as by HBase's seek.
 func (m *Matcher) Match(c *Cell) (Code, error) {
 	code, err := m.match(c)
 	if len(c.Qualifier) > 0 || m.raw {
@@ -136,10 +138,10 @@ func (m *Matcher) Match(c *Cell) (Code, error) {
 	}
 	switch code {
 	case MatchNextCol:
-		m.leftHead = true
+		m.leftHead, m.leftTS = true, c.Timestamp
 		return MatchSkip, err
 	case MatchIncludeNextCol:
-		m.leftHead = true
+		m.leftHead, m.leftTS = true, c.Timestamp
 		return MatchInclude, err
 	}
 	return code, err
@@ -174,7 +176,7 @@ func (m *Matcher) match(c *Cell) (Code, error) {
 		}
 		return MatchSkip, nil
 	}
-	if m.leftHead && len(c.Qualifier) == 0 {
+	if m.leftHead && len(c.Qualifier) == 0 && c.Timestamp == m.leftTS {
 		return MatchSkip, nil
 	}
 	if m.arrive != nil {

@@ -184,3 +184,37 @@ func TestFamilyMarkerBelowEmptyQualifier(t *testing.T) {
 		}
 	}
 }
+
+// A filter that asks for the next column sees the older versions of the column
+// without a qualifier, which no seek leaves, but no other writes of the version
+// it has seen.
+func TestFilterSeesEmptyQualifierAgain(t *testing.T) {
+	put := func(qualifier string, at int64, seq uint64) Cell {
+		return Cell{Row: []byte("r"), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: at, Type: Put, Seq: seq}
+	}
+	row := []Cell{put("", 40, 3), put("", 40, 1), put("", 30, 2), put("q", 40, 3), put("q", 30, 2)}
+	for _, code := range []ReturnCode{NextCol, IncludeAndNextCol} {
+		f := scripted{codes: map[string]ReturnCode{"f:": code, "f:q": code}}
+		q := NewQuery()
+		q.MaxVersions = 3
+		q.Filter = &f
+		src := NewRowsSource(rowsOf(row), bytes.Compare, false)
+		family := DefaultFamily([]byte("f"))
+		family.MaxVersions = 3
+		s, err := NewScanner(src, NewSchema(family), &ScanSpec{IncludeStart: true, Query: q}, bytes.Compare, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := s.Next(nil, &Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shown := strings.Join(f.shown, " "); shown != "f: f: f:q |" {
+			t.Errorf("%v: shown %q", code, shown)
+		}
+		if want := map[ReturnCode]int{NextCol: 0, IncludeAndNextCol: 3}[code]; len(got) != want {
+			t.Errorf("%v: %d cells, want %d", code, len(got), want)
+		}
+		src.Close()
+	}
+}

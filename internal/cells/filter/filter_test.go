@@ -152,7 +152,10 @@ func TestComparators(t *testing.T) {
 		{"NullComparator", &pb.NullComparator{}, []byte{}, 1},
 		{"LongComparator", &pb.LongComparator{Comparable: comparable(long(5, 0))}, long(5, 0), 0},
 		{"LongComparator", &pb.LongComparator{Comparable: comparable(long(0xFF, 0xFF))}, long(5, 0), -1},
-		{"LongComparator", &pb.LongComparator{Comparable: comparable(long(5, 0))}, []byte{1}, 1},
+		// What lies behind a short value counts: the next cell's lengths.
+		{"LongComparator", &pb.LongComparator{Comparable: comparable(long(5, 0))}, []byte{1}, -1},
+		{"LongComparator", &pb.LongComparator{Comparable: comparable(long(5, 0))}, nil, -1},
+		{"LongComparator", &pb.LongComparator{Comparable: comparable(long(5, 0))}, []byte{0xFF}, 1},
 		{"BigDecimalComparator", &pb.BigDecimalComparator{Comparable: comparable(decimalOf("10", 1))}, decimalOf("1", 0), 0},
 		{"BigDecimalComparator", &pb.BigDecimalComparator{Comparable: comparable(decimalOf("-15", 1))}, decimalOf("-1", 0), -1},
 		{"BigDecimalComparator", &pb.BigDecimalComparator{Comparable: comparable(decimalOf("0", 7))}, decimalOf("0", -7), 0},

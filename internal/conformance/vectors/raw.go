@@ -262,6 +262,14 @@ func (r *runner) rpcMutate(s object) (any, error) {
 	return o, nil
 }
 
+// firstRow is the row of the first action, if that is a mutation.
+func firstRow(ra *pb.RegionAction) []byte {
+	if len(ra.Action) == 0 {
+		return nil
+	}
+	return ra.Action[0].GetMutation().GetRow()
+}
+
 func (r *runner) rpcMulti(s object) (any, error) {
 	in := &pb.MultiRequest{}
 	if flag(s, "nonceGroup") {
@@ -290,12 +298,12 @@ func (r *runner) rpcMulti(s object) (any, error) {
 			ra.Action = append(ra.Action, p)
 		}
 		if o, ok := a["condition"].(object); ok {
-			ra.Condition = r.protoCondition(o, ra.Action[0].GetMutation().GetRow())
+			ra.Condition = r.protoCondition(o, firstRow(ra))
 		}
 		in.RegionAction = append(in.RegionAction, ra)
 	}
 	if o, ok := s["condition"].(object); ok {
-		in.Condition = r.protoCondition(o, in.RegionAction[0].Action[0].GetMutation().GetRow())
+		in.Condition = r.protoCondition(o, firstRow(in.RegionAction[0]))
 	}
 	var out pb.MultiResponse
 	got, err := r.call(server, "Multi", in, &out)

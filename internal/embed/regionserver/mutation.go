@@ -57,7 +57,8 @@ func readMutation(p *pb.MutationProto, list []cells.Cell, nonceGroup uint64) (*m
 	if err := checkRow(m.row); err != nil {
 		return nil, err
 	}
-	if p.Timestamp != nil {
+	// An Increment or Append goes by its cells' timestamps alone.
+	if p.Timestamp != nil && (m.op.Kind == store.Put || m.op.Kind == store.Delete) {
 		m.op.Timestamp = int64(p.GetTimestamp())
 		if err := checkTimestamp(m.op.Timestamp); err != nil {
 			return nil, err
@@ -74,7 +75,7 @@ func readMutation(p *pb.MutationProto, list []cells.Cell, nonceGroup uint64) (*m
 	}
 	if b, ok := attribute(p.GetAttribute(), attrTTL); ok {
 		if len(b) != 8 {
-			return nil, cells.IOException(fmt.Sprintf("attribute %s is %d bytes long, want 8", attrTTL, len(b)))
+			return nil, cells.IOException(fmt.Sprintf("offset (0) + length (8) exceed the capacity of the array: %d", len(b)))
 		}
 		m.op.TTL = int64(binary.BigEndian.Uint64(b))
 	}
@@ -157,6 +158,8 @@ func (m *mutation) protoCells(p *pb.MutationProto) ([]cells.Cell, error) {
 				return nil, err
 			}
 			switch {
+			case m.op.Kind != store.Delete && qv.Value == nil:
+				return nil, wire.NewRemoteError(wire.ClassDoNotRetryIO, "Missing required field: qualifier value")
 			case m.op.Kind == store.Delete, m.op.Kind == store.Put && qv.DeleteType != nil:
 				switch qv.GetDeleteType() {
 				case pb.MutationProto_DELETE_ONE_VERSION:
@@ -179,8 +182,6 @@ func (m *mutation) protoCells(p *pb.MutationProto) ([]cells.Cell, error) {
 					list = slices.DeleteFunc(list, func(b cells.Cell) bool { return bytes.Equal(b.Family, c.Family) })
 				}
 				c.Value = nil
-			case qv.Value == nil:
-				return nil, wire.NewRemoteError(wire.ClassDoNotRetryIO, "Missing required field: qualifier value")
 			}
 			list = append(list, c)
 		}

@@ -80,7 +80,9 @@ func pair(class string, m interface{ MarshalVT() ([]byte, error) }, err error) (
 // region, all or nothing, under conditions.
 func (s *Server) mutateRows(ctx context.Context, r *region, in *pb.MutateRowsRequest) (bool, error) {
 	m := &multiCall{s: s, ctx: ctx, group: in.GetNonceGroup()}
+	var actions []*pb.Action
 	for _, p := range in.GetMutationRequest() {
+		actions = append(actions, &pb.Action{Mutation: p})
 		if err := checkKind(p); err != nil {
 			return false, err
 		}
@@ -88,7 +90,7 @@ func (s *Server) mutateRows(ctx context.Context, r *region, in *pb.MutateRowsReq
 			return false, wire.NewRemoteError(wire.ClassDoNotRetryIO, fmt.Sprintf("Cell count of %d but no cellScanner", p.GetAssociatedCellCount()))
 		}
 	}
-	rows, err := m.rows(r, in.GetMutationRequest(), make([][]cells.Cell, len(in.GetMutationRequest())))
+	rows, err := m.rows(r, actions, make([][]cells.Cell, len(actions)))
 	if err != nil {
 		return false, err
 	}

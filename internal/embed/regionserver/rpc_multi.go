@@ -1,9 +1,12 @@
 package regionserver
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/embed/rpcserver"
@@ -115,9 +118,12 @@ func (m *multiCall) region(ra *pb.RegionAction, cond *pb.Condition, old bool, ou
 	}
 	switch {
 	case cond != nil:
-		m.conditional(r, ra, cond, old, lists, out)
+		return m.conditional(r, ra, cond, old, lists, out)
 	case ra.GetAtomic():
 		if err := m.atomic(r, ra, lists, out); err != nil {
+			if failsCall(err) {
+				return err
+			}
 			out.Exception = rpcserver.ToRemote(err).Named()
 			out.ResultOrException = nil
 		}
@@ -127,35 +133,51 @@ func (m *multiCall) region(ra *pb.RegionAction, cond *pb.Condition, old bool, ou
 	return nil
 }
 
-// mutations gives the protos of a region action that may hold nothing else.
-func mutations(ra *pb.RegionAction) ([]*pb.MutationProto, error) {
-	list := make([]*pb.MutationProto, len(ra.GetAction()))
-	for i, a := range ra.GetAction() {
-		switch {
-		case a.Get != nil:
-			return nil, wire.NewRemoteError(wire.ClassDoNotRetryIO, fmt.Sprintf("Atomic put and/or delete only, not a Get=row: \"%s\"", cells.QuoteShort(a.GetGet().GetRow(), 512)))
-		case a.Mutation == nil:
-			return nil, wire.NewRemoteError(wire.ClassDoNotRetryIO, "Atomic put and/or delete only, not a service call")
-		}
-		if err := checkKind(a.Mutation); err != nil {
-			return nil, err
-		}
-		list[i] = a.Mutation
+// mutationOf gives the mutation of an action that may be nothing else.
+func mutationOf(a *pb.Action) (*pb.MutationProto, error) {
+	switch {
+	case a.Get != nil:
+		return nil, wire.NewRemoteError(wire.ClassDoNotRetryIO, "Atomic put and/or delete only, not a Get=row: \""+protoText(a.GetGet().GetRow())+"\"")
+	case a.Mutation == nil:
+		return nil, wire.NewRemoteError(wire.ClassDoNotRetryIO, "Atomic put and/or delete only, not a service call")
 	}
-	return list, nil
+	return a.Mutation, checkKind(a.Mutation)
+}
+
+// protoText writes bytes as protobuf's text format does, cut to a reasonable
+// length.
+func protoText(b []byte) string {
+	var out strings.Builder
+	for _, c := range b[:min(len(b), 512)] {
+		switch {
+		case c == '"', c == '\'', c == '\\':
+			out.WriteByte('\\')
+			out.WriteByte(c)
+		case c == '\n':
+			out.WriteString(`\n`)
+		case c == '\r':
+			out.WriteString(`\r`)
+		case c == '\t':
+			out.WriteString(`\t`)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&out, `\%03o`, c)
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
 }
 
 // conditional does a region action with a condition. Its results are inline,
 // those of increments and appends together in the first entry.
-func (m *multiCall) conditional(r *region, ra *pb.RegionAction, cond *pb.Condition, old bool, lists [][]cells.Cell, out *pb.RegionActionResult) {
-	protos, err := mutations(ra)
-	var res store.MutateResult
-	if err == nil {
-		res, err = m.s.checkAndMutate(m.ctx, r, cond, protos, lists, m.group)
-	}
+func (m *multiCall) conditional(r *region, ra *pb.RegionAction, cond *pb.Condition, old bool, lists [][]cells.Cell, out *pb.RegionActionResult) error {
+	res, err := m.s.checkAndMutate(m.ctx, r, cond, ra.GetAction(), lists, m.group)
 	if err != nil {
+		if x, ok := errors.AsType[*unreadable](err); ok {
+			return x.error
+		}
 		out.Exception = rpcserver.ToRemote(err).Named()
-		return
+		return nil
 	}
 	if old {
 		m.out.Processed = new(res.Processed)
@@ -164,20 +186,17 @@ func (m *multiCall) conditional(r *region, ra *pb.RegionAction, cond *pb.Conditi
 	}
 	for i := range ra.GetAction() {
 		re := &pb.ResultOrException{Index: new(uint32(i))}
-		if i == 0 && !old && res.Processed && hasResults(protos) {
+		if i == 0 && !old && res.Processed && hasResults(ra.GetAction()) {
 			re.Result = inlineResult(res.Cells, false)
 		}
 		out.ResultOrException = append(out.ResultOrException, re)
 	}
+	return nil
 }
 
 // atomic does a region action all or nothing.
 func (m *multiCall) atomic(r *region, ra *pb.RegionAction, lists [][]cells.Cell, out *pb.RegionActionResult) error {
-	protos, err := mutations(ra)
-	if err != nil {
-		return err
-	}
-	rows, err := m.rows(r, protos, lists)
+	rows, err := m.rows(r, ra.GetAction(), lists)
 	if err != nil {
 		return err
 	}
@@ -209,9 +228,10 @@ func (m *multiCall) atomic(r *region, ra *pb.RegionAction, lists [][]cells.Cell,
 	}
 	out.Processed = new(true)
 	m.out.Processed = new(true) // for clients before 2.4
-	for i := range ra.GetAction() {
+	// Where there is nothing to do, HBase answers the first of it all the same.
+	for i := range max(1, len(ra.GetAction())) {
 		re := &pb.ResultOrException{Index: new(uint32(i))}
-		if i == 0 && hasResults(protos) {
+		if i == 0 && hasResults(ra.GetAction()) {
 			re.Result = inlineResult(list, false)
 		} else {
 			re.Result = blockResult(0)
@@ -223,10 +243,14 @@ func (m *multiCall) atomic(r *region, ra *pb.RegionAction, lists [][]cells.Cell,
 
 // rows reads mutations and puts those of one row together, in the order of
 // the rows' first mutations.
-func (m *multiCall) rows(r *region, protos []*pb.MutationProto, lists [][]cells.Cell) ([]*store.RowMutation, error) {
+func (m *multiCall) rows(r *region, actions []*pb.Action, lists [][]cells.Cell) ([]*store.RowMutation, error) {
 	var rows []*store.RowMutation
 	byRow := make(map[string]*store.RowMutation, 1)
-	for i, p := range protos {
+	for i, a := range actions {
+		p, err := mutationOf(a)
+		if err != nil {
+			return nil, err
+		}
 		mu, err := readMutation(p, lists[i], m.group)
 		if err != nil {
 			return nil, err
@@ -348,19 +372,17 @@ func (m *multiCall) batch(r *region, ra *pb.RegionAction, collected []int, lists
 				return err
 			}
 			whole = err
-			continue
+			break
 		}
 		// One cell over the limit fails the whole collection, in HBase too.
 		if err := checkSizes(schema, mu); err != nil {
 			whole = err
-			continue
+			break
 		}
 		// So does one for which there is no room.
 		if err := spaceForbids(space, mu.op); err != nil {
-			if whole == nil {
-				whole = err
-			}
-			continue
+			whole = err
+			break
 		}
 		if err := r.checkPlace(mu); err != nil {
 			errs[k] = err
@@ -375,7 +397,23 @@ func (m *multiCall) batch(r *region, ra *pb.RegionAction, collected []int, lists
 			errs[k] = r.explain(failed[j])
 		}
 	}
-	for k, i := range collected {
+	// HBase sorts them by row to lock in order, and answers in that order.
+	order := make([]int, len(collected))
+	for k := range order {
+		order[k] = k
+	}
+	if whole == nil {
+		rowOf := func(k int) []byte {
+			p, list := ra.Action[collected[k]].Mutation, lists[collected[k]]
+			if p.Row == nil && len(list) > 0 {
+				return list[0].Row
+			}
+			return p.GetRow()
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return bytes.Compare(rowOf(a), rowOf(b)) })
+	}
+	for _, k := range order {
+		i := collected[k]
 		re := &pb.ResultOrException{Index: ra.Action[i].Index}
 		err := errs[k]
 		if whole != nil {

@@ -51,12 +51,12 @@ func (s *Server) mutate(ctx context.Context, c *rpcserver.Call, in *pb.MutateReq
 		c.Target.Rows[0] = list[0].Row
 	}
 	if in.Condition != nil {
-		res, err := s.checkAndMutate(ctx, r, in.GetCondition(), []*pb.MutationProto{in.GetMutation()}, [][]cells.Cell{list}, in.GetNonceGroup())
+		res, err := s.checkAndMutate(ctx, r, in.GetCondition(), []*pb.Action{{Mutation: in.GetMutation()}}, [][]cells.Cell{list}, in.GetNonceGroup())
 		if err != nil {
 			return nil, err
 		}
 		out := &pb.MutateResponse{Processed: new(res.Processed)}
-		if hasResults([]*pb.MutationProto{in.GetMutation()}) && res.Processed {
+		if hasResults([]*pb.Action{{Mutation: in.GetMutation()}}) && res.Processed {
 			out.Result = s.reply(c, res.Cells)
 		}
 		return out, nil
@@ -75,10 +75,10 @@ func (s *Server) mutate(ctx context.Context, c *rpcserver.Call, in *pb.MutateReq
 	return &pb.MutateResponse{Result: s.reply(c, res.Cells)}, nil
 }
 
-// hasResults says whether an Increment or Append is among the mutations.
-func hasResults(list []*pb.MutationProto) bool {
-	for _, p := range list {
-		if t := p.GetMutateType(); t == pb.MutationProto_INCREMENT || t == pb.MutationProto_APPEND {
+// hasResults says whether an Increment or Append is among the actions.
+func hasResults(list []*pb.Action) bool {
+	for _, a := range list {
+		if t := a.GetMutation().GetMutateType(); a.Mutation != nil && (t == pb.MutationProto_INCREMENT || t == pb.MutationProto_APPEND) {
 			return true
 		}
 	}
@@ -142,22 +142,63 @@ func (s *Server) apply(ctx context.Context, r *region, m *mutation) (store.Mutat
 	return res, r.explain(err)
 }
 
-// checkAndMutate does one row's mutations if the condition holds.
-func (s *Server) checkAndMutate(ctx context.Context, r *region, cond *pb.Condition, protos []*pb.MutationProto, lists [][]cells.Cell, nonceGroup uint64) (store.MutateResult, error) {
+// unreadable is a failed check that in HBase is no IOException: in a Multi it
+// ends the whole call.
+type unreadable struct{ error }
+
+func (u *unreadable) Unwrap() error { return u.error }
+
+// checkAndMutate does one row's mutations if the condition holds. One action is
+// read behind the condition, several before it, and none need none, as in
+// HBase.
+func (s *Server) checkAndMutate(ctx context.Context, r *region, cond *pb.Condition, actions []*pb.Action, lists [][]cells.Cell, nonceGroup uint64) (store.MutateResult, error) {
 	var none store.MutateResult
-	c, err := condition(cond)
-	if err != nil {
-		return none, err
+	if len(actions) == 0 {
+		return store.MutateResult{Processed: true}, nil
 	}
-	rm := &store.RowMutation{Row: c.Row, Condition: c, Memstore: r.mem, Ops: make([]store.Op, 0, len(protos))}
-	for i, p := range protos {
-		if err := checkKind(p); err != nil {
+	single := len(actions) == 1
+	var c *store.Condition
+	var err error
+	if single {
+		if err := checkRow(cond.GetRow()); err != nil {
+			return none, wire.NewRemoteError(wire.ClassDoNotRetryIO, err.(*cells.Exception).Message)
+		}
+		if c, err = condition(cond); err != nil {
 			return none, err
 		}
-		m, err := readMutation(p, lists[i], nonceGroup)
+	}
+	list := make([]*mutation, len(actions))
+	for i, a := range actions {
+		p := a.Mutation
+		switch {
+		case !single:
+			p, err = mutationOf(a)
+		case p == nil:
+			p = &pb.MutationProto{}
+		default:
+			err = checkKind(p)
+		}
 		if err != nil {
 			return none, err
 		}
+		if list[i], err = readMutation(p, lists[i], nonceGroup); err != nil {
+			switch {
+			case !failsCall(err):
+			case single:
+				err = wire.NewRemoteError(wire.ClassDoNotRetryIO, err.(*cells.Exception).Message)
+			default:
+				err = &unreadable{err}
+			}
+			return none, err
+		}
+	}
+	if !single {
+		if c, err = condition(cond); err != nil {
+			return none, err
+		}
+	}
+	rm := &store.RowMutation{Row: c.Row, Condition: c, Memstore: r.mem, Ops: make([]store.Op, 0, len(list))}
+	for _, m := range list {
 		if err := checkSameRow(c, m.row); err != nil {
 			return none, err
 		}
