@@ -266,14 +266,16 @@ func (ps *Procedures) waits(p *procedure) {
 func (ps *Procedures) bypass(id uint64) bool {
 	ps.mu.Lock()
 	p := ps.byID[id]
-	if p == nil || p.finished || p.cancel == nil {
+	if p == nil || p.finished {
 		ps.mu.Unlock()
 		return false
 	}
 	p.bypassed = true
 	cancel := p.cancel
 	ps.mu.Unlock()
-	cancel()
+	if cancel != nil { // else its body has not begun, and ends as it begins
+		cancel()
+	}
 	return true
 }
 
@@ -308,6 +310,9 @@ func (m *Master) begin(ctx context.Context, class string, group, nonce uint64, b
 		defer cancel()
 		ps.mu.Lock()
 		p.cancel = cancel
+		if p.bypassed {
+			cancel()
+		}
 		ps.mu.Unlock()
 		err := body(ctx, func() { ps.setPrepared(p, nil) })
 		if d := m.cfg.Controls.procedureDelay(); err == nil && d > 0 {
