@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/embed/cluster"
+	"github.com/holdfast-hbase/holdfast/internal/embed/regionserver"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 )
 
@@ -81,6 +82,19 @@ type Options struct {
 	// of their space quotas, 1 s by default (HBase's servers take some minutes
 	// all in all); see ReckonSpace.
 	SpaceQuotaPeriod time.Duration
+	// SlowLog is hbase.regionserver.slowlog.buffer.enabled, off by default as in
+	// HBase: each region server keeps its last 256 calls that took longer than
+	// SlowLogTime or answered more than SlowLogBytes, for getSlowLogResponses and
+	// the like. A chaos rule's delay counts.
+	SlowLog bool
+	// SlowLogTime is hbase.ipc.warn.response.time, 10 s by default, SlowLogBytes
+	// hbase.ipc.warn.response.size, 100 MiB by default; negative for none.
+	SlowLogTime  time.Duration
+	SlowLogBytes int64
+	// BalancerLog is hbase.master.balancer.decision.buffer.enabled and
+	// hbase.master.balancer.rejection.buffer.enabled, off by default: the master
+	// keeps the last 250 of each.
+	BalancerLog bool
 	// Logger receives what a server's log would say; nil discards.
 	Logger *slog.Logger
 	// Clock, if set, is used and controlled by the caller; it must not be
@@ -144,13 +158,17 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("minihbase: %w", err)
 	}
+	var slow *regionserver.SlowLog
+	if o.SlowLog {
+		slow = &regionserver.SlowLog{Slow: o.SlowLogTime, Large: o.SlowLogBytes}
+	}
 	c, err := cluster.Start(ctx, cluster.Options{
 		Dir: o.Dir, Servers: o.Servers, BackupMasters: o.BackupMasters,
 		ZooKeepers: o.ZooKeepers, ZooKeeperPort: o.ZooKeeperPort, MasterPort: o.MasterPort, RegionServerPort: o.RegionServerPort,
 		Advertise: o.Advertise, ZNodeParent: o.ZNodeParent, NoFsync: o.NoFsync, CacheBytes: o.CacheBytes,
 		SessionTimeout: o.SessionTimeout, RecoveryDelay: o.RecoveryDelay, LoseUnsynced: o.LoseUnsynced, ScannerLease: o.ScannerLease,
 		JanitorPeriod: o.JanitorPeriod, ZooKeeperTick: o.ZooKeeperTick,
-		Events: o.Events, HBaseVersion: o.HBaseVersion, Quotas: o.Quotas, SpaceQuotaPeriod: o.SpaceQuotaPeriod, Logger: o.Logger, Clock: o.Clock,
+		Events: o.Events, HBaseVersion: o.HBaseVersion, Quotas: o.Quotas, SpaceQuotaPeriod: o.SpaceQuotaPeriod, SlowLog: slow, BalancerLog: o.BalancerLog, Logger: o.Logger, Clock: o.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("minihbase: %w", err)

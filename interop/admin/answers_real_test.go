@@ -80,3 +80,24 @@ func TestSpaceRealHBase(t *testing.T) {
 	}
 	compare(t, spaceFile, got)
 }
+
+// TestSlowLogRealHBase: the recorded slow log is that of HBase 2.6.4.
+func TestSlowLogRealHBase(t *testing.T) {
+	c, err := peers.Open(peers.HBase26, 1, "<property><name>hbase.regionserver.slowlog.buffer.enabled</name><value>true</value></property>"+
+		"<property><name>hbase.ipc.warn.response.time</name><value>-1</value></property><property><name>hbase.ipc.warn.response.size</name><value>1</value></property>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	got := playSlowLog(t, c.Address())
+	if *record {
+		if err := os.WriteFile(slowLogFile, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare(t, slowLogFile, got)
+}

@@ -59,7 +59,7 @@ func (c *Cluster) startMaster(s *masterSlot, l net.Listener) error {
 	m := master.New(master.Config{
 		Name: name, Catalog: c.catalog, Store: c.store, Tables: c.tables, Opener: c.opener, Procedures: c.procedures,
 		Controls: &c.controls, Servers: liveServers{c}, Cluster: c, Events: c.events, Logger: c.log,
-		Now: c.clock.Now, Version: c.opts.HBaseVersion, Quotas: c.opts.Quotas, SpacePeriod: c.opts.SpaceQuotaPeriod, JanitorPeriod: c.opts.JanitorPeriod,
+		Now: c.clock.Now, Version: c.opts.HBaseVersion, Quotas: c.opts.Quotas, BalancerLog: c.opts.BalancerLog, SpacePeriod: c.opts.SpaceQuotaPeriod, JanitorPeriod: c.opts.JanitorPeriod,
 		MetaMoved: c.metaZNode, Expire: c.expireNamed,
 		StopMaster: func() {
 			c.background(func() { _ = c.StopMaster(s.index) })

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/holdfast-hbase/holdfast/internal/embed/regionserver"
 )
 
 // Options of a cluster. The zero value is an in-memory cluster of three region
@@ -66,6 +68,10 @@ type Options struct {
 	// SpaceQuotaPeriod is how often the use of space quotas is reckoned; 0 means
 	// 1 s.
 	SpaceQuotaPeriod time.Duration
+	// SlowLog keeps slow and large calls of region servers; nil keeps none.
+	SlowLog *regionserver.SlowLog
+	// BalancerLog keeps the balancer's decisions and rejections.
+	BalancerLog bool
 	// Logger; nil discards.
 	Logger *slog.Logger
 	// Clock, if set, replaces the cluster's own.

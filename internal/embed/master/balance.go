@@ -53,7 +53,11 @@ func (m *Master) Balance(ctx context.Context, group string, ignoreTransition, dr
 	}
 	out := BalanceResult{Ran: true}
 	for _, g := range groups {
-		for _, t := range m.plan(s, g) {
+		plan := m.plan(s, g)
+		if m.cfg.BalancerLog && !dryRun {
+			m.noteBalance(s, g, plan)
+		}
+		for _, t := range plan {
 			out.Planned++
 			if dryRun {
 				continue

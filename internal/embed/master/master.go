@@ -53,6 +53,8 @@ type Config struct {
 	Version string
 	// Quotas is hbase.quota.enabled: quotas are kept (see addQuotas).
 	Quotas bool
+	// BalancerLog keeps the balancer's decisions and rejections.
+	BalancerLog bool
 	// SpacePeriod is how often the use of space quotas is reckoned, if there are
 	// Quotas; 0 means on changes of quotas only.
 	SpacePeriod time.Duration
@@ -77,6 +79,8 @@ type Master struct {
 	// remote are the locks that clients have or wait for.
 	remote remoteLocks
 	space  space
+	// balanced are the balancer's decisions and rejections.
+	balanced balancerLog
 
 	active atomic.Bool
 

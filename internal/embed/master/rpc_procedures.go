@@ -151,15 +151,27 @@ func (m *Master) recommissionAndMove(ctx context.Context, q *pb.RecommissionRegi
 	return nil
 }
 
-// getLogEntries answers the ring buffers of balancer decisions and rejections,
-// which are empty: this balancer has no costs to tell of.
+// getLogEntries answers what the balancer decided and rejected.
 func (m *Master) getLogEntries(_ context.Context, q *pb.LogRequest) (*pb.LogEntry, error) {
 	class := q.GetLogClassName()
+	entry := func(name string, m wire.Marshaler) (*pb.LogEntry, error) {
+		b := make([]byte, m.SizeVT())
+		_, err := m.MarshalToSizedBufferVT(b)
+		return &pb.LogEntry{LogClassName: new("org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$" + name), LogMessage: b}, err
+	}
 	switch {
 	case hasSuffix(class, "BalancerDecisionsRequest"):
-		return &pb.LogEntry{LogClassName: new("org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$BalancerDecisionsResponse"), LogMessage: []byte{}}, nil
+		in := &pb.BalancerDecisionsRequest{}
+		if err := in.UnmarshalVT(q.GetLogMessage()); err != nil {
+			return nil, retriable(wire.ClassIOException, "%s", err)
+		}
+		return entry("BalancerDecisionsResponse", m.balancerDecisions(in))
 	case hasSuffix(class, "BalancerRejectionsRequest"):
-		return &pb.LogEntry{LogClassName: new("org.apache.hadoop.hbase.shaded.protobuf.generated.MasterProtos$BalancerRejectionsResponse"), LogMessage: []byte{}}, nil
+		in := &pb.BalancerRejectionsRequest{}
+		if err := in.UnmarshalVT(q.GetLogMessage()); err != nil {
+			return nil, retriable(wire.ClassIOException, "%s", err)
+		}
+		return entry("BalancerRejectionsResponse", m.balancerRejections(in))
 	}
 	return nil, retriable(wire.ClassIOException, "%s", class) // Java's ClassNotFoundException
 }

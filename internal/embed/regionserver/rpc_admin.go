@@ -50,20 +50,29 @@ func (s *Server) adminService() *rpcserver.Service {
 		const protos = "org.apache.hadoop.hbase.shaded.protobuf.generated."
 		switch class := in.GetLogClassName(); class {
 		case protos + "AdminProtos$SlowLogResponseRequest":
-			return &pb.LogEntry{LogClassName: new(protos + "AdminProtos$SlowLogResponses"), LogMessage: []byte{}}, nil
+			q := &pb.SlowLogResponseRequest{}
+			if err := q.UnmarshalVT(in.GetLogMessage()); err != nil {
+				return nil, wire.NewRemoteError(wire.ClassIOException, err.Error())
+			}
+			text, err := s.slow.answer(q, q.GetLogType() == pb.SlowLogResponseRequest_LARGE_LOG).MarshalVT()
+			if err != nil {
+				return nil, err
+			}
+			return &pb.LogEntry{LogClassName: new(protos + "AdminProtos$SlowLogResponses"), LogMessage: text}, nil
 		case protos + "MasterProtos$BalancerDecisionsRequest", protos + "MasterProtos$BalancerRejectionsRequest":
 			return nil, wire.NewRemoteError(wire.ClassIOException, "Invalid request params")
 		default:
 			return nil, wire.NewRemoteError(wire.ClassIOException, class) // Java's ClassNotFoundException
 		}
 	})
-	noLogs := func(context.Context, *call, *pb.SlowLogResponseRequest) (*pb.SlowLogResponses, error) {
-		return &pb.SlowLogResponses{}, nil
-	}
-	rpcserver.Handle(svc, "GetSlowLogResponses", noLogs)
-	rpcserver.Handle(svc, "GetLargeLogResponses", noLogs)
+	rpcserver.Handle(svc, "GetSlowLogResponses", func(_ context.Context, _ *call, in *pb.SlowLogResponseRequest) (*pb.SlowLogResponses, error) {
+		return s.slow.answer(in, false), nil
+	})
+	rpcserver.Handle(svc, "GetLargeLogResponses", func(_ context.Context, _ *call, in *pb.SlowLogResponseRequest) (*pb.SlowLogResponses, error) {
+		return s.slow.answer(in, true), nil
+	})
 	rpcserver.Handle(svc, "ClearSlowLogsResponses", func(context.Context, *call, *pb.ClearSlowLogResponseRequest) (*pb.ClearSlowLogResponses, error) {
-		return &pb.ClearSlowLogResponses{IsCleaned: new(false)}, nil
+		return &pb.ClearSlowLogResponses{IsCleaned: new(s.slow.clear())}, nil
 	})
 	rpcserver.Handle(svc, "GetSpaceQuotaSnapshots", func(context.Context, *call, *pb.GetSpaceQuotaSnapshotsRequest) (*pb.GetSpaceQuotaSnapshotsResponse, error) {
 		out := &pb.GetSpaceQuotaSnapshotsResponse{}

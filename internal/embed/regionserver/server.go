@@ -43,6 +43,8 @@ type Config struct {
 	Lazy host.Lazy
 	// Quotas tells the throttles of calls; nil if there are none.
 	Quotas host.Quotas
+	// SlowLog keeps slow and large calls; nil if there is to be none.
+	SlowLog *SlowLog
 	// ReplicaReadPoint is the read point at which secondary replicas are read,
 	// 0 meaning the present one; nil if they never lag.
 	ReplicaReadPoint func() uint64
@@ -66,6 +68,7 @@ type Server struct {
 	rpc      *rpcserver.Server
 	scanners *scanners
 	wal      *store.Log
+	slow     *slowLog
 	started  time.Time
 
 	stopping atomic.Bool
@@ -122,12 +125,14 @@ func New(cfg Config) *Server {
 		s.wal = cfg.Store.NewLog()
 	}
 	s.scanners = newScanners(cfg.Name, cfg.ScannerLease, cfg.MaxScanners)
+	s.slow = newSlowLog(cfg.SlowLog)
 	s.rpc = rpcserver.New(rpcserver.Config{
 		Name: cfg.Name,
 		Services: append([]*rpcserver.Service{
 			s.clientService(), s.adminService(), ClientMetaService(cfg.Cluster),
 		}, cfg.Services...),
 		ClusterID: cfg.Cluster.ClusterID,
+		Outliers:  s.slow.outliers(cfg.SlowLog),
 		Chaos:     cfg.Chaos, Events: cfg.Events, Logger: cfg.Logger,
 	})
 	return s

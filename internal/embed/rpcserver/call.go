@@ -34,8 +34,9 @@ type Call struct {
 	reply  []cells.Cell
 	done   func()
 	ctx    callContext
-	rule   uint64 // the chaos rule that touched it
-	damage uint64 // how to spoil the answer's cells: see chaos.Damage; 0 not at all
+	rule   uint64    // the chaos rule that touched it
+	begun  time.Time // when it was its turn, if there are Outliers
+	damage uint64    // how to spoil the answer's cells: see chaos.Damage; 0 not at all
 	// inlineNow: it runs on the reader's goroutine, and its frame still stands
 	// in the read buffer.
 	inlineNow bool

@@ -27,6 +27,9 @@ func (c *Call) serve() {
 		c.drop(eventlog.Dropped)
 		return
 	}
+	if s.cfg.Outliers != nil {
+		c.begun = time.Now()
+	}
 	if err := c.method.decode(c); err != nil {
 		c.fail(err)
 		return
@@ -208,6 +211,9 @@ func (c *Call) answer(out wire.Marshaler, err error) {
 		if chaos.Sleep(c.Conn.ctx, m.slow) != nil {
 			how = eventlog.Closed
 		}
+	}
+	if how == eventlog.OK {
+		c.outlies(out)
 	}
 	// Recorded before it is sent: who has the answer finds it in the log.
 	c.record(how)

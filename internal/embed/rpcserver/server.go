@@ -54,6 +54,9 @@ type Config struct {
 	// ever.
 	FrameTimeout time.Duration
 
+	// Outliers is told of slow and large calls; nil for none.
+	Outliers *Outliers
+
 	Chaos  *chaos.Engine
 	Events *eventlog.Log
 	// Logger for connection troubles; nil discards.
