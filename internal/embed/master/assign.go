@@ -468,6 +468,11 @@ func (m *Master) lockedRegion(ctx context.Context, encoded string) (*catalog.Reg
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	// The lock may have come in the moment in which the caller was called off.
+	if err := ctx.Err(); err != nil {
+		unlock()
+		return nil, nil, nil, err
+	}
 	s := m.state()
 	r, t := s.Region(encoded), s.Table(r.Info.Table)
 	if r == nil || t == nil {
