@@ -2,6 +2,7 @@ package hbase_test
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 
@@ -41,10 +42,10 @@ func TestResultsAreTheCallers(t *testing.T) {
 	}
 	for _, scan := range []hbase.Scan{
 		{Caching: 100}, {Caching: 100, Reversed: true}, {Caching: 100, AllowPartial: true, MaxResultSize: 200}, {Caching: 100, Batch: 1},
-		{Caching: 100, Prefetch: hbase.PrefetchAlways},
+		{Caching: 100, Prefetch: hbase.PrefetchAlways}, {Caching: 100, ReuseResults: true},
 	} {
 		for _, mode := range []string{"plain", "ordered", "parallel"} {
-			t.Run(fmt.Sprintf("%s reversed %v batch %d partial %v prefetch %v", mode, scan.Reversed, scan.Batch, scan.AllowPartial, scan.Prefetch), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s reversed %v batch %d partial %v prefetch %v reuse %v", mode, scan.Reversed, scan.Batch, scan.AllowPartial, scan.Prefetch, scan.ReuseResults), func(t *testing.T) {
 				get, remaining := next(scan, mode == "ordered", mode != "plain")
 				var got []string
 				for cells := 0; cells < 2*len(rows); {
@@ -80,6 +81,9 @@ func TestResultsAreTheCallers(t *testing.T) {
 							}
 						}
 					}
+				}
+				if r, err := get(); err != io.EOF {
+					t.Errorf("after the last row: %v, %v", r, err)
 				}
 				want := rows
 				if scan.Reversed && mode != "parallel" {

@@ -89,8 +89,9 @@ type ParallelScanner struct {
 	// Of the caller alone:
 	unit *scanUnit // being drained (ordered)
 	cur  unitRows
-	left int // of Scan.Limit: rows that may still begin
-	open int // units whose last row handed out may go on
+	room *resultRoom // with Scan.ReuseResults
+	left int         // of Scan.Limit: rows that may still begin
+	open int         // units whose last row handed out may go on
 	err  error
 }
 
@@ -128,7 +129,12 @@ func (t *Table) ScanParallel(ctx context.Context, s *Scan, o ParallelOptions) *P
 	}
 	p.err = checkParallel(s, o)
 	p.scan.Prefetch = PrefetchNever
+	if s.ReuseResults {
+		p.room = new(resultRoom)
+	}
 	p.slots = make(chan struct{}, max(o.Workers, 1))
+	p.out = make(chan unitRows, cap(p.slots))
+	p.units = make(chan *scanUnit, cap(p.slots))
 	p.todo = slices.Clone(o.Ranges)
 	if o.Ranges == nil {
 		p.todo = []RowRange{{s.Start, s.Stop, s.ExcludeStart, s.IncludeStop}}
@@ -160,7 +166,10 @@ func checkParallel(s *Scan, o ParallelOptions) error {
 // Rows walks the remaining results like [Scanner.Rows].
 func (p *ParallelScanner) Rows() iter.Seq2[*Result, error] {
 	return func(yield func(*Result, error) bool) {
-		defer p.Close()
+		defer func() {
+			p.Close()
+			p.cur.rows.giveBack()
+		}()
 		for {
 			r, err := p.Next()
 			if err == io.EOF {
@@ -202,6 +211,7 @@ func (p *ParallelScanner) Next() (*Result, error) {
 		if p.advance(r) {
 			return r, nil
 		}
+		p.cur.rows.giveBack()
 		p.cur.rows = scanRows{}
 	}
 }
@@ -274,6 +284,7 @@ func (p *ParallelScanner) take() error {
 			return got.err
 		default:
 			p.cur = got
+			p.cur.rows.reuse = p.room
 			return nil
 		}
 	}
@@ -364,14 +375,37 @@ func (p *ParallelScanner) Close() error {
 	p.end.Do(func() {
 		close(p.closed)
 		p.cancel(nil)
+		p.drop()
 	})
 	return nil
 }
 
+// drop gives up answers that nobody will take, so that their memory can be used
+// again.
+func (p *ParallelScanner) drop() {
+	drain := func(from <-chan unitRows) {
+		for {
+			select {
+			case got, ok := <-from:
+				if !ok {
+					return
+				}
+				got.rows.giveBack()
+			default:
+				return
+			}
+		}
+	}
+	drain(p.out)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, u := range p.live {
+		drain(u.out)
+	}
+}
+
 // start begins the work behind the scanner.
 func (p *ParallelScanner) start() {
-	p.out = make(chan unitRows, cap(p.slots))
-	p.units = make(chan *scanUnit, cap(p.slots))
 	// Workers wait for the caller, who may never come again.
 	unlink := context.AfterFunc(p.t.c.over, func() { p.cancel(ErrClosed) })
 	if !p.t.c.background(func() {
@@ -390,6 +424,9 @@ func (p *ParallelScanner) dispatch() {
 	defer func() {
 		workers.Wait()
 		close(p.out)
+		if p.ctx.Err() != nil {
+			p.drop()
+		}
 	}()
 	defer close(p.units)
 	for {
@@ -427,7 +464,8 @@ func (p *ParallelScanner) read(u *scanUnit) {
 	var err error
 	for err == nil {
 		var rows scanRows
-		if rows, err = sc.fetch(); rows.more() && !p.send(unitRows{u, rows, nil}) {
+		if rows, err = sc.fetch(); rows.len() > 0 && !p.send(unitRows{u, rows, nil}) {
+			rows.giveBack()
 			break
 		}
 	}

@@ -59,6 +59,12 @@ type Scan struct {
 	// most one more answer in memory. Default PrefetchLong.
 	Prefetch Prefetch
 
+	// ReuseResults makes rows cost no memory: a [Result], its cells and all
+	// their bytes are valid only until the next one is asked for or the scan is
+	// closed, and are then overwritten. What is to be kept longer has to be
+	// copied, as with [Result.Clone]. Default: results stay as they are.
+	ReuseResults bool
+
 	// SkipBlockCache asks the server not to keep the blocks it reads; set it
 	// for large one-off scans.
 	SkipBlockCache bool

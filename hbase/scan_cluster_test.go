@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-hbase/holdfast/hbase"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/minihbase"
 )
 
@@ -119,6 +120,7 @@ func TestScansAgainstModel(t *testing.T) {
 			Start: bound(), Stop: bound(), ExcludeStart: random.IntN(3) == 0, IncludeStop: random.IntN(3) == 0,
 			Reversed: random.IntN(2) == 0, Caching: random.IntN(6), Limit: random.IntN(2) * random.IntN(40),
 			Batch: random.IntN(2) * random.IntN(4), MaxResultSize: int64(random.IntN(2) * random.IntN(600)), Prefetch: hbase.Prefetch(random.IntN(3)),
+			ReuseResults: random.IntN(2) == 0,
 		}
 		s.AllowPartial = s.Batch == 0 && random.IntN(2) == 0
 		if order := bytes.Compare(s.Start, s.Stop); len(s.Start) > 0 && len(s.Stop) > 0 && (order == 0 || order > 0 != s.Reversed) {
@@ -146,6 +148,9 @@ func TestScansAgainstModel(t *testing.T) {
 			for _, cell := range r.Cells {
 				got = append(got, fmt.Sprintf("%q %q %d", cell.Row, string(cell.Family)+":"+string(cell.Qualifier), len(cell.Value)))
 			}
+		}
+		if n := rpc.Lent(); n != 0 {
+			t.Fatalf("%+v: %d buffers are still lent", s, n)
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("%+v, %q to %q:\n got %v\nwant %v", s, s.Start, s.Stop, got, want)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/cells"
 	"github.com/holdfast-hbase/holdfast/internal/meta"
 	"github.com/holdfast-hbase/holdfast/internal/retry"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 )
 
 // Scanner walks the rows of a [Scan]. It is for one goroutine at a time,
@@ -47,9 +48,11 @@ type Scanner struct {
 	epoch uint64
 
 	// Of the caller alone:
-	queue    scanRows
-	long     bool         // an answer has been consumed
-	prefetch chan fetched // one answer on its way; nil if none
+	queue scanRows
+	room  *resultRoom // with Scan.ReuseResults
+	long  bool        // an answer has been consumed
+	asked bool        // one answer is on its way, to come through ahead
+	ahead chan fetched
 
 	closeOnce sync.Once
 	closed    chan struct{}
@@ -85,6 +88,7 @@ type scanReply struct {
 	scanAnswer
 	ttl     time.Duration // the lease; 0 = not said
 	metrics map[string]int64
+	loan    *rpc.Loan // the memory of its cells, if that is used again
 }
 
 type fetched struct {
@@ -121,7 +125,10 @@ func newScanner(ctx context.Context, t *Table, s *Scan) *Scanner {
 func startScanner(ctx context.Context, c *Client, s *Scan, tr scanTransport, step time.Duration, maxRow int64) *Scanner {
 	sc := &Scanner{
 		c: c, t: tr, scan: s, step: step, io: make(chan struct{}, 1),
-		st: newScanState(s, maxRow), closed: make(chan struct{}),
+		st: newScanState(s, maxRow), closed: make(chan struct{}), ahead: make(chan fetched, 1),
+	}
+	if s.ReuseResults {
+		sc.room = new(resultRoom)
 	}
 	ctx = sc.observe(ctx)
 	sc.ctx, sc.cancel = context.WithCancel(ctx)
@@ -148,7 +155,10 @@ func deadScanner(ctx context.Context, err error) *Scanner {
 // ends, however it ends.
 func (sc *Scanner) Rows() iter.Seq2[*Result, error] {
 	return func(yield func(*Result, error) bool) {
-		defer sc.Close()
+		defer func() {
+			sc.Close()
+			sc.queue.giveBack()
+		}()
 		for {
 			r, err := sc.Next()
 			if err == io.EOF {
@@ -179,6 +189,7 @@ func (sc *Scanner) Next() (*Result, error) {
 		}
 		sc.queue = scanRows{}
 		rows, err := sc.take()
+		rows.reuse = sc.room
 		if !rows.more() && rows.err == nil {
 			return nil, err
 		}
@@ -193,22 +204,39 @@ func (sc *Scanner) Next() (*Result, error) {
 
 // take gets the next answer: the one already on its way, or a new one.
 func (sc *Scanner) take() (scanRows, error) {
-	if ch := sc.prefetch; ch != nil {
-		sc.prefetch = nil
-		// The prefetcher ends with sc.ctx, so this does not wait longer.
-		f := <-ch
-		return f.rows, f.err
+	if !sc.asked {
+		return sc.fetch()
 	}
-	return sc.fetch()
+	sc.asked = false
+	// The prefetcher ends with sc.ctx, so this does not wait longer. Without a
+	// look at closed it might wait for what Close has taken.
+	select {
+	case f := <-sc.ahead:
+		return f.rows, f.err
+	case <-sc.closed:
+		return scanRows{}, ErrScannerClosed
+	}
 }
 
 func (sc *Scanner) startPrefetch() {
-	ch := make(chan fetched, 1)
-	if sc.c.background(func() {
+	sc.asked = sc.c.background(func() {
 		rows, err := sc.fetch()
-		ch <- fetched{rows, err}
-	}) {
-		sc.prefetch = ch
+		sc.ahead <- fetched{rows, err}
+		select {
+		case <-sc.closed:
+			sc.dropAhead()
+		default:
+		}
+	})
+}
+
+// dropAhead gives up an answer that nobody will take, so that its memory can be
+// used again.
+func (sc *Scanner) dropAhead() {
+	select {
+	case f := <-sc.ahead:
+		f.rows.giveBack()
+	default:
 	}
 }
 
@@ -219,6 +247,7 @@ func (sc *Scanner) Close() error {
 	sc.closeOnce.Do(func() {
 		close(sc.closed)
 		sc.cancel()
+		sc.dropAhead()
 		// Whoever talks to the server gives up now that the context is gone.
 		sc.io <- struct{}{}
 		defer sc.unlock()
@@ -283,6 +312,14 @@ func (sc *Scanner) fetch() (scanRows, error) {
 		before := sc.st.pos
 		rows, err := sc.st.answer(&reply.scanAnswer)
 		n := rows.len()
+		switch {
+		case n > 0 && !rows.isMade():
+			rows.loan = reply.loan
+		case len(reply.parts) > 0:
+			reply.loan.Keep() // results, or the beginning of one, are made of it
+		default:
+			reply.loan.Return()
+		}
 		if !sc.st.open {
 			sc.leave(reply)
 		}
@@ -322,7 +359,11 @@ func (sc *Scanner) round(ctx context.Context) (*scanReply, error) {
 		sc.stats.Regions++
 		start, end := reg.bounds()
 		sc.tell(ScanEvent{Kind: ScanRegionEntered, RegionStart: start, RegionEnd: end, Took: time.Since(began)})
-		return reply, sc.st.opened(o, start, end, reply.mvcc)
+		if err := sc.st.opened(o, start, end, reply.mvcc); err != nil {
+			reply.loan.Return()
+			return nil, err
+		}
+		return reply, nil
 	}
 	reply, err := sc.reg.next(ctx, sc.st.nextSeq, sc.st.rowsLeft)
 	if err == nil {

@@ -16,9 +16,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	rpc.Poison(true)
+	goleak.VerifyTestMain(m)
+}
 
 // fakeCluster is a table in regions whose scanners break, cut and dawdle as the
 // dice say. It checks that the client keeps the protocol.

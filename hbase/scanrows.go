@@ -1,6 +1,9 @@
 package hbase
 
-import "github.com/holdfast-hbase/holdfast/internal/wire"
+import (
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
+	"github.com/holdfast-hbase/holdfast/internal/wire"
+)
 
 // scanRows are the results of one answer, in order. Those of plain rows are made
 // as they are taken, a few at a time: an answer may hold ten thousand rows, and
@@ -13,6 +16,16 @@ type scanRows struct {
 	at   wire.CellReader // of left
 	room []*Result       // memory for made
 	err  error           // of the making
+
+	// With Scan.ReuseResults:
+	reuse *resultRoom // what results are made in
+	loan  *rpc.Loan   // left's memory, until nothing is left
+}
+
+// resultRoom is memory for the results that are valid at one time.
+type resultRoom struct {
+	results []Result
+	cells   []Cell
 }
 
 // madeAtOnce is how many results are made at one time: they and their cells fit
@@ -63,18 +76,30 @@ func (r *scanRows) make() bool {
 		used++
 	}
 	if n == 0 {
+		r.giveBack()
 		return false
 	}
-	all, err := r.at.Take(total, nil)
+	var cells []Cell
+	var results []Result
+	if r.reuse != nil {
+		cells, results = r.reuse.cells[:0], r.reuse.results[:0]
+	}
+	all, err := r.at.Take(total, cells)
 	if err != nil {
 		// Not after check, whatever callers do with what they were given.
 		r.left, r.err = plainRows{}, err
+		r.giveBack()
 		return false
+	}
+	if cap(results) < n {
+		results = make([]Result, 0, n)
+	}
+	if r.reuse != nil {
+		r.reuse.cells, r.reuse.results = all, results
 	}
 	if r.room == nil {
 		r.room = make([]*Result, 0, madeAtOnce)
 	}
-	results := make([]Result, 0, n)
 	r.made, r.next = r.room[:0], 0
 	for _, c := range counts[:used] {
 		if c == 0 {
@@ -85,6 +110,18 @@ func (r *scanRows) make() bool {
 	}
 	r.left.counts = counts[used:]
 	return true
+}
+
+// isMade says whether the results are made already.
+func (r *scanRows) isMade() bool { return len(r.left.counts) == 0 }
+
+// giveBack gives up what is left, and with it the memory that was lent.
+func (r *scanRows) giveBack() {
+	if r.loan != nil {
+		r.made, r.next, r.left = nil, 0, plainRows{}
+		r.loan.Return()
+		r.loan = nil
+	}
 }
 
 // parts makes what the state machine takes of any answer. Results without cells

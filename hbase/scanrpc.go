@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-hbase/holdfast/internal/pb"
 	"github.com/holdfast-hbase/holdfast/internal/retry"
 	"github.com/holdfast-hbase/holdfast/internal/route"
+	"github.com/holdfast-hbase/holdfast/internal/rpc"
 	"github.com/holdfast-hbase/holdfast/internal/session"
 	"github.com/holdfast-hbase/holdfast/internal/wire"
 )
@@ -64,12 +65,13 @@ func (r *rpcScan) open(ctx context.Context, o scanOpening) (scanRegion, *scanRep
 			spec.set(region)
 			return req, nil
 		},
-		Result: &resp, Idempotency: session.Safe,
+		Result: r.result(&resp), Idempotency: session.Safe,
 		Timeline: r.scan.Consistency == Timeline, ReplicaAfter: r.t.c.cfg.ScanReplicaAfter, Replica: r.scan.ReplicaID,
 		Hedge: r.scan.Hedge || r.t.c.cfg.HedgedReads, Abandoned: r.closeAbandoned,
 		Priority: r.scan.Priority,
 	})
 	if err != nil {
+		resp.loan.Return()
 		if retry.ScannerLost(err) {
 			// An opening that brings data can break like a next.
 			return nil, nil, &scannerLostError{err}
@@ -121,6 +123,24 @@ type rpcRegion struct {
 type scanRead struct {
 	pb.ScanResponse
 	reply *scanReply
+	loan  *rpc.Loan // its memory, if that is used again
+}
+
+// lentRead is a scanRead whose memory is used again.
+type lentRead struct{ *scanRead }
+
+// Borrow is called before an answer is read.
+func (a lentRead) Borrow(l *rpc.Loan) {
+	a.loan.Return() // of an attempt that failed
+	a.loan = l
+}
+
+// result is what a call of the scan reads its answer into.
+func (r *rpcScan) result(a *scanRead) wire.Unmarshaler {
+	if r.scan.ReuseResults {
+		return lentRead{a}
+	}
+	return a
 }
 
 // ReadCells is called while the answer can still be asked for again.
@@ -130,13 +150,18 @@ func (a *scanRead) ReadCells(block []byte) (err error) {
 }
 
 // read reads an answer of the scanner.
-func (r *rpcRegion) read(resp *scanRead, block []byte) (*scanReply, error) {
+func (r *rpcRegion) read(resp *scanRead, block []byte) (reply *scanReply, err error) {
 	if r.replica != nil {
 		resp.Stale = new(true)
-	} else if resp.reply != nil {
-		return resp.reply, nil
 	}
-	return replyOf(&resp.ScanResponse, block)
+	if reply = resp.reply; reply == nil || r.replica != nil {
+		if reply, err = replyOf(&resp.ScanResponse, block); err != nil {
+			resp.loan.Return()
+			return nil, err
+		}
+	}
+	reply.loan = resp.loan
+	return reply, nil
 }
 
 func (r *rpcRegion) bounds() (start, end []byte) { return r.route.Start(), r.route.End() }
@@ -151,8 +176,9 @@ func (r *rpcRegion) next(ctx context.Context, seq uint64, limit int) (*scanReply
 	}
 	r.scan.common(req, limit)
 	var resp scanRead
-	ans, err := r.call(ctx, "scan next", req, &resp)
+	ans, err := r.call(ctx, "scan next", req, r.scan.result(&resp))
 	if err != nil {
+		resp.loan.Return()
 		return nil, err
 	}
 	return r.read(&resp, ans.Cells)

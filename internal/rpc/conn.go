@@ -54,7 +54,8 @@ type pending struct {
 
 	id uint32 // under calls.mu
 
-	yield bool // may be interrupted
+	yield   bool // may be interrupted
+	borrows bool // its Result is a Borrower
 	// timeout counts from began; timer is made and armed only by who has to
 	// wait, and kept for the next call.
 	timeout time.Duration
@@ -69,6 +70,7 @@ type pending struct {
 	exception *wire.RemoteError
 	result    []byte
 	cells     []byte
+	loan      *Loan // the memory of the two
 	err       error
 	sent      bool // with err
 }
@@ -81,7 +83,8 @@ type Call struct {
 	// Param is the request message. Required.
 	Param wire.Marshaler
 	// Result, if not nil, receives the answer's message; it is merged, so pass
-	// a fresh one. If it is a CellsReader, it gets the cells after that.
+	// a fresh one. If it is a CellsReader, it gets the cells after that; if it
+	// is a Borrower, what it gets may be lent.
 	Result wire.Unmarshaler
 	// Cells is a cell block in the connection's codec, not compressed.
 	Cells []byte
@@ -105,7 +108,7 @@ type Call struct {
 	Watched bool
 
 	// ResultCells is the answer's cell block, decompressed, in the connection's
-	// codec. It belongs to the caller.
+	// codec. It belongs to the caller, unless it was lent to the Result.
 	ResultCells []byte
 	// Sent says, whatever Do returned, whether the server may have got the
 	// whole request.
@@ -164,6 +167,7 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 
 	p := c.newPending()
 	p.yield = call.Yield
+	_, p.borrows = call.Result.(Borrower)
 	if p.timeout = call.Timeout; p.timeout > 0 {
 		if p.began = call.Began; p.began.IsZero() {
 			p.began = time.Now()
@@ -200,23 +204,27 @@ func (c *Conn) Do(ctx context.Context, call *Call) error {
 
 // finish hands the outcome to the caller.
 func (c *Conn) finish(p *pending, call *Call) error {
-	exception, result, cells, err := p.exception, p.result, p.cells, p.err
+	exception, result, cells, loan, err := p.exception, p.result, p.cells, p.loan, p.err
 	call.Sent = err == nil || p.sent
 	call.Received = len(result) + len(cells)
 	if p.heard > 0 {
 		call.Answered = c.start.Add(time.Duration(p.heard))
 	}
 	c.release(p)
+	if err == nil && exception != nil {
+		err = exception
+	}
+	if err == nil && len(cells) > 0 {
+		if call.ResultCells, err = c.compress.Decompress(nil, cells); err != nil {
+			err = c.Nonsense(err)
+		}
+	}
 	if err != nil {
+		loan.Return()
 		return err
 	}
-	if exception != nil {
-		return exception
-	}
-	if len(cells) > 0 {
-		if call.ResultCells, err = c.compress.Decompress(nil, cells); err != nil {
-			return c.Nonsense(err)
-		}
+	if loan != nil {
+		call.Result.(Borrower).Borrow(loan)
 	}
 	return c.Decode(call, result)
 }

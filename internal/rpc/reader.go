@@ -73,7 +73,14 @@ func (c *Conn) readAnswer(own *pending) (over bool, err error) {
 		p, err := c.addressee(&h)
 		if p != nil && err == nil {
 			// The answer's parts are the caller's to keep, the buffer is ours.
-			over, err = c.deliver(p, own, &h, append([]byte(nil), body...))
+			var room []byte
+			if p.borrows {
+				p.loan = lend()
+				room = p.loan.room(len(body))
+			}
+			body = append(room, body...)
+			p.loan.holds(body)
+			over, err = c.deliver(p, own, &h, body)
 		}
 		if err == nil {
 			_, err = c.reader.Discard(total)
@@ -124,21 +131,30 @@ func (c *Conn) readLarge(own *pending, total int, h *wire.ResponseHeader) (over 
 	if err := c.heard(h); err != nil {
 		return false, err
 	}
-	if int32(h.CallID) < 0 || !c.calls.waiting(h.CallID) {
+	waited, borrows := c.calls.waiting(h.CallID)
+	if int32(h.CallID) < 0 || !waited {
 		return false, c.discard(left)
 	}
 	var room []byte
-	if left <= trusted {
+	var loan *Loan
+	if borrows {
+		loan = lend()
+		room = loan.room(left)
+	} else if left <= trusted {
 		room = make([]byte, 0, left)
 	}
 	body, err := wire.ReadBody(c.reader, left, room)
 	if err != nil {
+		loan.Return()
 		return false, err // the call is still there and fails with the rest
 	}
 	p := c.calls.take(h.CallID)
 	if p == nil {
+		loan.Return()
 		return false, nil
 	}
+	loan.holds(body)
+	p.loan = loan
 	return c.deliver(p, own, h, body)
 }
 

@@ -115,11 +115,13 @@ func (cs *calls) forget(p *pending) bool {
 	return true
 }
 
-// waiting says whether somebody waits for an answer of this id.
-func (cs *calls) waiting(id uint32) bool {
+// waiting says whether somebody waits for an answer of this id, and would take
+// it lent.
+func (cs *calls) waiting(id uint32) (waited, borrows bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	return cs.find(id) != nil
+	p := cs.find(id)
+	return p != nil, p != nil && p.borrows
 }
 
 // takeYielding removes the calls that may be interrupted.

@@ -31,7 +31,7 @@ func TestCallsLikeAMap(t *testing.T) {
 		id := ids[i]
 		ids[i] = ids[len(ids)-1]
 		ids = ids[:len(ids)-1]
-		if !cs.waiting(id) {
+		if waited, _ := cs.waiting(id); !waited {
 			t.Fatalf("%d is not there", id)
 		}
 		p := want[id]
@@ -43,7 +43,7 @@ func TestCallsLikeAMap(t *testing.T) {
 		} else if !cs.forget(p) {
 			t.Fatalf("%d: not forgotten", id)
 		}
-		if cs.take(id) != nil || cs.waiting(id) || cs.forget(p) {
+		if waited, _ := cs.waiting(id); cs.take(id) != nil || waited || cs.forget(p) {
 			t.Fatalf("%d is there twice", id)
 		}
 		if int(cs.count.Load()) != len(want) || cs.n != len(want) {

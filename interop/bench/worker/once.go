@@ -69,6 +69,12 @@ func scan(t *hbase.Table, a args) (answer, error) {
 	switch a["mode"] {
 	case "plain":
 		rows = t.Scan(ctx, s).Rows()
+	case "reuse":
+		s.ReuseResults = true
+		rows = t.Scan(ctx, s).Rows()
+	case "parallel-reuse":
+		s.ReuseResults = true
+		rows = t.ScanParallel(ctx, s, hbase.ParallelOptions{}).Rows()
 	case "lockstep":
 		s.Prefetch = hbase.PrefetchNever
 		rows = t.Scan(ctx, s).Rows()
