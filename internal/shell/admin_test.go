@@ -117,7 +117,7 @@ func TestQuotaCommands(t *testing.T) {
 		{line: "set_quota TYPE => SPACE, TABLE => 't', LIMIT => '1G'", fail: "POLICY"},
 		{line: "set_quota TYPE => OTHER, TABLE => 't'", fail: "THROTTLE or SPACE"},
 		{line: "set_quota TYPE => THROTTLE, REGIONSERVER => 'all', LIMIT => '1req/sec', SCOPE => CLUSTER", fail: "MACHINE"},
-		{line: "list_quota_table_sizes", want: "TABLE  SIZE\n0 row(s)\n"},
+		{line: "list_quota_table_sizes", want: "TABLE  SIZE\n hbase:meta 0\n hbase:namespace 0\n hbase:quota 0\n3 row(s)\n"},
 		{line: "list_quota_snapshots", want: " TABLE USAGE LIMIT IN_VIOLATION POLICY\n0 row(s)\n"},
 		{line: "list_snapshot_sizes", want: "SNAPSHOT  SIZE\n0 row(s)\n"},
 		{line: "disable_rpc_throttle", want: "Previous rpc throttle state : true\n=> true\n"},
