@@ -41,10 +41,11 @@ func (m *Master) addProcedures(s *rpcserver.Service) {
 			if err != nil {
 				return nil, err
 			}
-			if err := m.flushable(n, p.GetConfiguration()); err != nil {
+			families := flushed(p.GetConfiguration())
+			if err := m.flushable(n, families); err != nil {
 				return nil, err
 			}
-			if err := m.flush(ctx, n, nil); err != nil {
+			if err := m.flush(ctx, n, families); err != nil {
 				return nil, err
 			}
 		case "rolllog-proc":
@@ -109,26 +110,36 @@ func (m *Master) addRest(s *rpcserver.Service) {
 }
 
 // flushable checks the families that a flush is asked for by the old call.
-func (m *Master) flushable(n meta.TableName, options []*pb.NameStringPair) error {
+func (m *Master) flushable(n meta.TableName, families [][]byte) error {
 	t := m.state().Table(n)
 	if t == nil {
 		return nil
 	}
 	var unknown []string
-	for _, o := range options {
-		if o.GetName() != "family" {
-			continue
-		}
-		for f := range strings.SplitSeq(o.GetValue(), ",") {
-			if f != "" && catalog.FamilyOf(t.Schema, []byte(f)) == nil {
-				unknown = append(unknown, f)
-			}
+	for _, f := range families {
+		if catalog.FamilyOf(t.Schema, f) == nil {
+			unknown = append(unknown, string(f))
 		}
 	}
 	if len(unknown) > 0 {
 		return refuse(wire.ClassNoSuchColumnFamily, "Column families [%s] don't exist in table %s", strings.Join(unknown, ", "), n)
 	}
 	return nil
+}
+
+// flushed are the families that a flush procedure names; nil means all.
+func flushed(options []*pb.NameStringPair) (families [][]byte) {
+	for _, o := range options {
+		if o.GetName() != "family" {
+			continue
+		}
+		for f := range strings.SplitSeq(o.GetValue(), ",") {
+			if f != "" {
+				families = append(families, []byte(f))
+			}
+		}
+	}
+	return families
 }
 
 // recommissionAndMove makes a server eligible again and moves the regions named
