@@ -82,6 +82,11 @@ type Options struct {
 	// of their space quotas, 1 s by default (HBase's servers take some minutes
 	// all in all); see ReckonSpace.
 	SpaceQuotaPeriod time.Duration
+	// MaxCalls is how many calls a region server works on or keeps waiting at one
+	// time, over all connections; those beyond are answered with
+	// CallQueueTooBigException. 0 means 32,768. A real server with HBase's
+	// defaults (30 handlers and hbase.ipc.server.max.callqueue.length) has 330.
+	MaxCalls int
 	// SlowLog is hbase.regionserver.slowlog.buffer.enabled, off by default as in
 	// HBase: each region server keeps its last 256 calls that took longer than
 	// SlowLogTime or answered more than SlowLogBytes, for getSlowLogResponses and
@@ -138,6 +143,9 @@ func (o *Options) check() error {
 	if o.BackupMasters < 0 || o.BackupMasters > 10 {
 		errs = append(errs, fmt.Errorf("%d BackupMasters: 0 to 10 are possible", o.BackupMasters))
 	}
+	if o.MaxCalls < 0 {
+		errs = append(errs, fmt.Errorf("%d MaxCalls: 0 (for 32768) or more are possible", o.MaxCalls))
+	}
 	if o.ZooKeepers < 0 || o.ZooKeepers > 15 {
 		errs = append(errs, fmt.Errorf("%d ZooKeepers: 0 (for 1) to 15 are possible", o.ZooKeepers))
 	}
@@ -168,7 +176,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		Advertise: o.Advertise, ZNodeParent: o.ZNodeParent, NoFsync: o.NoFsync, CacheBytes: o.CacheBytes,
 		SessionTimeout: o.SessionTimeout, RecoveryDelay: o.RecoveryDelay, LoseUnsynced: o.LoseUnsynced, ScannerLease: o.ScannerLease,
 		JanitorPeriod: o.JanitorPeriod, ZooKeeperTick: o.ZooKeeperTick,
-		Events: o.Events, HBaseVersion: o.HBaseVersion, Quotas: o.Quotas, SpaceQuotaPeriod: o.SpaceQuotaPeriod, SlowLog: slow, BalancerLog: o.BalancerLog, Logger: o.Logger, Clock: o.Clock,
+		Events: o.Events, HBaseVersion: o.HBaseVersion, Quotas: o.Quotas, SpaceQuotaPeriod: o.SpaceQuotaPeriod, MaxCalls: o.MaxCalls, SlowLog: slow, BalancerLog: o.BalancerLog, Logger: o.Logger, Clock: o.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("minihbase: %w", err)

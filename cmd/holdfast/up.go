@@ -205,6 +205,7 @@ file's form.`,
 	f.StringVar(&o.Advertise, "advertise", "127.0.0.1", "host name under which clients reach the servers")
 	f.StringVar(&o.ZNodeParent, "znode-parent", "/hbase", "zookeeper.znode.parent")
 	f.BoolVar(&o.Quotas, "quotas", false, "keep and enforce quotas (hbase.quota.enabled)")
+	f.IntVar(&o.MaxCalls, "max-calls", 0, "calls in flight of a region server, beyond which it answers CallQueueTooBigException (0 = 32768)")
 	f.BoolVar(&o.SlowLog, "slow-log", false, "keep slow and large calls (hbase.regionserver.slowlog.buffer.enabled)")
 	f.DurationVar(&o.SlowLogTime, "slow-log-time", 10*time.Second, "what is slow (hbase.ipc.warn.response.time)")
 	f.Int64Var(&o.SlowLogBytes, "slow-log-bytes", 100<<20, "what is large (hbase.ipc.warn.response.size)")

@@ -68,6 +68,8 @@ type Options struct {
 	// SpaceQuotaPeriod is how often the use of space quotas is reckoned; 0 means
 	// 1 s.
 	SpaceQuotaPeriod time.Duration
+	// MaxCalls bounds the calls in flight of each region server; 0 means 32768.
+	MaxCalls int
 	// SlowLog keeps slow and large calls of region servers; nil keeps none.
 	SlowLog *regionserver.SlowLog
 	// BalancerLog keeps the balancer's decisions and rejections.

@@ -133,7 +133,7 @@ func (c *Cluster) startServer(s *slot) error {
 	name := meta.ServerName{Host: c.opts.Advertise, Port: s.port, StartCode: code}
 	p := &process{slot: s, listener: l, Server: regionserver.New(regionserver.Config{
 		Name: name, Store: c.store, Cluster: c, Lazy: c.opener, ReplicaReadPoint: c.replicaReadPoint, ScannerLease: c.opts.ScannerLease,
-		InlineWrites: c.opts.Dir == "" || c.opts.NoFsync, Quotas: c.quotas(), SlowLog: c.opts.SlowLog,
+		InlineWrites: c.opts.Dir == "" || c.opts.NoFsync, Quotas: c.quotas(), MaxCalls: c.opts.MaxCalls, SlowLog: c.opts.SlowLog,
 		Chaos: c.rules, Events: c.events, Logger: c.log.With("server", name.String()),
 	})}
 	p.session = c.zk.OpenSession(c.sessionTimeout())

@@ -43,6 +43,8 @@ type Config struct {
 	Lazy host.Lazy
 	// Quotas tells the throttles of calls; nil if there are none.
 	Quotas host.Quotas
+	// MaxCalls bounds the calls in flight; 0 means what rpcserver says.
+	MaxCalls int
 	// SlowLog keeps slow and large calls; nil if there is to be none.
 	SlowLog *SlowLog
 	// ReplicaReadPoint is the read point at which secondary replicas are read,
@@ -132,6 +134,7 @@ func New(cfg Config) *Server {
 			s.clientService(), s.adminService(), ClientMetaService(cfg.Cluster),
 		}, cfg.Services...),
 		ClusterID: cfg.Cluster.ClusterID,
+		MaxCalls:  cfg.MaxCalls,
 		Outliers:  s.slow.outliers(cfg.SlowLog),
 		Chaos:     cfg.Chaos, Events: cfg.Events, Logger: cfg.Logger,
 	})
