@@ -86,6 +86,7 @@ func newUp() *cobra.Command {
 		debug  bool
 		free   bool
 		life   lifeline
+		memory int64
 		thrift [3]int
 	)
 	cmd := &cobra.Command{
@@ -148,6 +149,7 @@ file's form.`,
 				level = slog.LevelDebug
 			}
 			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+			defer boundMemory(memory << 20)()
 			begin := time.Now()
 			c, err := minihbase.Start(ctx, o)
 			if errors.Is(err, syscall.EADDRINUSE) {
@@ -212,6 +214,7 @@ file's form.`,
 	f.BoolVar(&o.BalancerLog, "balancer-log", false, "keep what the balancer decided and rejected (hbase.master.balancer.decision.buffer.enabled, ...rejection...)")
 	f.BoolVar(&o.LoseUnsynced, "lose-unsynced", false, "region servers that die lose the ASYNC_WAL and SKIP_WAL writes that HBase would lose")
 	f.BoolVar(&o.NoFsync, "no-fsync", false, "acknowledge writes before they are on disk")
+	f.Int64Var(&memory, "memory", defaultMemory, "MiB to hold besides the program before garbage is collected ever more often; grows with what must be held (0 = Go's defaults; GOMEMLIMIT or GOGC count instead)")
 	f.DurationVar(&o.SessionTimeout, "session-timeout", 0, "how long a killed region server stays in ZooKeeper")
 	f.DurationVar(&o.RecoveryDelay, "recovery-delay", 0, "how long a dead server's regions stay closed")
 	f.StringVar(&ready, "ready-file", "", "written, all at once, when clients can connect: JSON with pid and addresses")

@@ -69,7 +69,14 @@ type Matcher struct {
 // NewMatcher makes the matcher of one family for a query. qualifiers are
 // sorted; nil means all columns. now is the time against which TTLs count.
 func NewMatcher(f *Family, q *Query, qualifiers [][]byte, now int64) *Matcher {
-	m := &Matcher{
+	m := new(Matcher)
+	m.Init(f, q, qualifiers, now)
+	return m
+}
+
+// Init is NewMatcher with a matcher that was used before.
+func (m *Matcher) Init(f *Family, q *Query, qualifiers [][]byte, now int64) {
+	*m = Matcher{
 		family: f, filter: q.Filter, raw: q.Raw, seePast: f.KeepDeleted != KeepFalse,
 		tr: q.Range, now: now, qualifiers: qualifiers,
 	}
@@ -94,7 +101,6 @@ func NewMatcher(f *Family, q *Query, qualifiers [][]byte, now int64) *Matcher {
 			m.arrive = newArrival(f.MaxVersions)
 		}
 	}
-	return m
 }
 
 // expiryLine is the smallest timestamp not yet expired at now.

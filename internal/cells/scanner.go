@@ -1,6 +1,9 @@
 package cells
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // State is where a Scanner stands after a call of Next (NextState in HBase).
 type State uint8
@@ -43,6 +46,9 @@ type Limits struct {
 	MidRow bool
 	// Expired, if not nil, is asked now and then whether time is up.
 	Expired func() bool
+	// Transient: the cells are the caller's only until the next call of Next,
+	// which uses their buffers again.
+	Transient bool
 }
 
 // Scanner runs a ScanSpec over a Source: what HBase's RegionScannerImpl and
@@ -99,10 +105,21 @@ const maxRowBytes = 1 << 30
 // the spec's direction; cmp orders its rows (bytes.Compare but for hbase:meta);
 // now is the time against which TTLs count, in milliseconds.
 func NewScanner(src Source, schema *Schema, spec *ScanSpec, cmp func(a, b []byte) int, now int64) (*Scanner, error) {
-	if err := spec.Validate(schema); err != nil {
+	s := new(Scanner)
+	if err := s.Init(src, schema, spec, cmp, now); err != nil {
 		return nil, err
 	}
-	s := &Scanner{src: src, schema: schema, spec: spec, filter: spec.Filter, cmp: cmp, limit: -1}
+	return s, nil
+}
+
+// Init is NewScanner with a scanner that was used before, some of whose memory
+// serves again; cells that it has given out stay as they are.
+func (s *Scanner) Init(src Source, schema *Schema, spec *ScanSpec, cmp func(a, b []byte) int, now int64) error {
+	if err := spec.Validate(schema); err != nil {
+		return err
+	}
+	families, row := s.families[:0], s.row[:0]
+	*s = Scanner{src: src, schema: schema, spec: spec, filter: spec.Filter, cmp: cmp, limit: -1, families: families, row: row}
 	if spec.StoreLimit >= 0 {
 		s.limit = spec.StoreLimit + max(spec.StoreOffset, 0)
 	}
@@ -113,12 +130,12 @@ func NewScanner(src Source, schema *Schema, spec *ScanSpec, cmp func(a, b []byte
 		s.whole = s.filter.HasFilterRow()
 	}
 	if len(spec.Columns) == 0 {
-		s.families = make([]familyScan, 0, len(schema.Families))
+		s.families = slices.Grow(s.families, len(schema.Families))
 		for i := range schema.Families {
 			s.addFamily(&schema.Families[i], nil, now)
 		}
 	} else {
-		s.families = make([]familyScan, 0, len(spec.Columns))
+		s.families = slices.Grow(s.families, len(spec.Columns))
 		for i := range spec.Columns {
 			c := &spec.Columns[i]
 			s.addFamily(schema.Family(c.Family), c.Qualifiers, now)
@@ -127,15 +144,48 @@ func NewScanner(src Source, schema *Schema, spec *ScanSpec, cmp func(a, b []byte
 	if s.filter != nil && spec.Reversed && !spec.LoadAll {
 		for i := range s.families {
 			if !s.filter.FamilyEssential(s.families[i].name) {
-				return nil, DoNotRetry("Reverse scan with loading CFs on demand is not supported")
+				return DoNotRetry("Reverse scan with loading CFs on demand is not supported")
 			}
 		}
 	}
-	return s, nil
+	return nil
 }
 
+// Release forgets everything but memory that serves the next Init, if it is of
+// moderate size.
+func (s *Scanner) Release() {
+	families, row := s.families, s.row
+	if cap(families) > keptFamilies {
+		families = nil
+	}
+	if cap(row) > keptRow {
+		row = nil
+	}
+	for i := range families[:cap(families)] {
+		f := &families[:cap(families)][i]
+		if f.matcher != nil {
+			*f.matcher = Matcher{}
+		}
+		*f = familyScan{matcher: f.matcher}
+	}
+	*s = Scanner{families: families[:0], row: row[:0]}
+}
+
+// What Release keeps at most.
+const (
+	keptFamilies = 8
+	keptRow      = 4 << 10
+)
+
 func (s *Scanner) addFamily(f *Family, qualifiers [][]byte, now int64) {
-	s.families = append(s.families, familyScan{name: f.Name, matcher: NewMatcher(f, s.spec.Query, qualifiers, now)})
+	// A matcher that was used for this place before serves again.
+	n := len(s.families)
+	m := s.families[:n+1][n].matcher
+	if m == nil {
+		m = new(Matcher)
+	}
+	m.Init(f, s.spec.Query, qualifiers, now)
+	s.families = append(s.families, familyScan{name: f.Name, matcher: m})
 }
 
 // FilterDone says that the filter wants nothing more (filterAllRemaining): if
@@ -147,12 +197,17 @@ func (s *Scanner) FilterDone() bool { return s.filter != nil && s.filter.FilterA
 func (s *Scanner) LastRow() []byte { return s.row }
 
 // Next appends the cells of the next row, or of a part of it, to dst. The
-// cells are the caller's to keep, and share buffers with one another.
+// cells are the caller's to keep (but see Limits.Transient), and share buffers
+// with one another.
 //
 // Rows without a visible cell are passed over. After an error the scanner is
 // of no more use.
 func (s *Scanner) Next(dst []Cell, lim *Limits) ([]Cell, State, error) {
 	base := len(dst)
+	if lim.Transient {
+		s.arena.reuse()
+		s.rowOut = nil
+	}
 	for !s.done {
 		if !s.inRow {
 			found, err := s.nextRow()
@@ -605,10 +660,19 @@ func (s *Scanner) copyOut(c *Cell, family []byte, out *Cell) {
 }
 
 // arena hands out copies of small byte strings from larger pieces, so that a
-// scan does not allocate per cell. Pieces are never used again.
+// scan does not allocate per cell. Pieces are used again only after reuse.
 type arena struct {
-	free []byte
-	size int
+	free  []byte // of piece, what has not been handed out
+	piece []byte
+	size  int
+}
+
+// reuse takes back everything handed out.
+func (a *arena) reuse() {
+	if len(a.piece) > maxReused {
+		a.piece = nil
+	}
+	a.free = a.piece
 }
 
 // Pieces grow so that a Get of one small cell does not pay for a scan's: at
@@ -616,6 +680,9 @@ type arena struct {
 const (
 	minPiece = 128
 	maxPiece = 32 << 10
+	// maxReused is the largest piece that is used again: cells larger than a
+	// usual piece get one of their own.
+	maxReused = 1 << 20
 )
 
 // reserve makes room for n bytes in one piece.
@@ -624,7 +691,8 @@ func (a *arena) reserve(n int) {
 		return
 	}
 	a.size = min(max(2*a.size, minPiece), maxPiece)
-	a.free = make([]byte, max(n, a.size))
+	a.piece = make([]byte, max(n, a.size))
+	a.free = a.piece
 }
 
 func (a *arena) copy(b []byte) []byte {

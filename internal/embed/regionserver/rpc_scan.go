@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/holdfast-hbase/holdfast/internal/cells"
@@ -178,19 +177,7 @@ func (s *Server) regionScanner(r *region, spec *cells.ScanSpec, readPoint uint64
 
 // runScan does what a call asks of a busy scanner.
 func (s *Server) runScan(c *rpcserver.Call, in *pb.ScanRequest, out *pb.ScanResponse, sc *scanner, rows int) (*pb.ScanResponse, error) {
-	page := page{s: s, c: c, in: in, out: out, sc: sc}
-	if rows > 1 {
-		list := cellsPool.Get().(*[]cells.Cell)
-		page.cells = (*list)[:0]
-		c.WhenDone(func() {
-			if cap(page.cells) > maxPooledCells {
-				return
-			}
-			clear(page.cells[:cap(page.cells)])
-			*list = page.cells[:0]
-			cellsPool.Put(list)
-		})
-	}
+	page := page{s: s, c: c, in: in, out: out, sc: sc, cells: sc.cells[:0], results: sc.results[:0]}
 	var err error
 	if rows > 0 {
 		err = page.fill(rows)
@@ -206,7 +193,6 @@ func (s *Server) runScan(c *rpcserver.Call, in *pb.ScanRequest, out *pb.ScanResp
 		s.scanners.finish(sc, false)
 		return nil, page.failed(err)
 	}
-	sc.paid.read(page.cells)
 	page.deliver()
 	if len(page.results) == 0 && sc.in.FilterDone() {
 		out.MoreResults = new(false)
@@ -216,8 +202,8 @@ func (s *Server) runScan(c *rpcserver.Call, in *pb.ScanRequest, out *pb.ScanResp
 	}
 	if n := len(page.results); n > 0 {
 		sc.partialRow = nil
-		if last := page.results[n-1]; last.partial {
-			sc.partialRow = bytes.Clone(page.cells[last.from].Row)
+		if page.results[n-1].partial {
+			sc.partialRow = page.lastRow
 		}
 	}
 	if !out.GetMoreResults() || !out.GetMoreResultsInRegion() || in.GetCloseScanner() {
@@ -228,32 +214,74 @@ func (s *Server) runScan(c *rpcserver.Call, in *pb.ScanRequest, out *pb.ScanResp
 		s.scanners.finish(sc, false)
 		return nil, page.failed(err)
 	}
+	page.keep()
 	s.scanners.give(sc)
 	return out, nil
 }
 
-// cellsPool keeps the lists in which pages are collected: growing one to a
-// page's size costs as much as reading the page.
-var cellsPool = sync.Pool{New: func() any { return new([]cells.Cell) }}
-
-// maxPooledCells is the longest list that is kept, some 10 MB.
-const maxPooledCells = 64 << 10
-
 // page is the answer of one call while it is collected.
 type page struct {
-	s       *Server
-	c       *rpcserver.Call
-	in      *pb.ScanRequest
-	out     *pb.ScanResponse
-	sc      *scanner
+	s   *Server
+	c   *rpcserver.Call
+	in  *pb.ScanRequest
+	out *pb.ScanResponse
+	sc  *scanner
+	// cells are those of the present Result, or of all if they are to travel in
+	// the message.
 	cells   []cells.Cell
 	results []span
+	// lastRow is the row of the last Result if that is partial.
+	lastRow []byte
 }
 
-// span is one Result: cells [from, to).
+// span is one Result: n cells.
 type span struct {
-	from, to int
-	partial  bool
+	n       int
+	partial bool
+}
+
+// looks says when to look at the clock: after each row as long as rows are slow,
+// and as they are fast, which they mostly are, ever less often.
+type looks struct {
+	last         time.Time
+	every, since int // rows
+}
+
+const (
+	fastRows   = time.Millisecond // between two looks: then there may be more rows
+	maxPerLook = 32
+)
+
+func (l *looks) due() bool {
+	if l.since++; l.since < l.every {
+		return false
+	}
+	now := time.Now()
+	if now.Sub(l.last) < fastRows {
+		l.every = min(2*max(l.every, 1), maxPerLook)
+	} else {
+		l.every = 1
+	}
+	l.last, l.since = now, 0
+	return true
+}
+
+// keptCells and keptResults bound what a scanner keeps for its next page.
+const (
+	keptCells   = 256
+	keptResults = 32 << 10
+)
+
+// keep leaves the lists to the scanner's next page. (Cells that travel in the
+// message are still needed.)
+func (p *page) keep() {
+	p.sc.results, p.sc.cells = nil, nil
+	if cap(p.results) <= keptResults {
+		p.sc.results = p.results
+	}
+	if p.c.Conn.CellBlocks() && cap(p.cells) <= keptCells {
+		p.sc.cells = p.cells
+	}
 }
 
 // fill collects up to rows Results: RSRpcServices.scan.
@@ -277,12 +305,18 @@ func (p *page) fill(rows int) error {
 		expired = r.closing
 	}
 	limit := int(p.in.GetLimitOfRows())
+	inBlock := p.c.Conn.CellBlocks()
+	lim := cells.Limits{Transient: inBlock, Batch: sc.batch, MidRow: partials, Expired: expired}
+	var look looks
 	complete := 0
 	var size int64
 	more := true
 	for len(p.results) < rows {
+		if inBlock {
+			p.cells = p.cells[:0]
+		}
 		from := len(p.cells)
-		lim := cells.Limits{Batch: sc.batch, Bytes: max(maxBytes-size, 1), MidRow: partials, Expired: expired}
+		lim.Bytes = max(maxBytes-size, 1)
 		var state cells.State
 		var err error
 		p.cells, state, err = sc.in.Next(p.cells, &lim)
@@ -304,7 +338,7 @@ func (p *page) fill(rows int) error {
 			if n := len(p.results); n > 0 {
 				last = nil
 				if p.results[n-1].partial {
-					last = p.cells[p.results[n-1].from].Row
+					last = p.lastRow
 				}
 			}
 			if last != nil && !bytes.Equal(last, got[0].Row) {
@@ -314,9 +348,19 @@ func (p *page) fill(rows int) error {
 					break
 				}
 			}
-			p.results = append(p.results, span{from, len(p.cells), state.MidRow()})
+			partial := state.MidRow()
+			p.results = append(p.results, span{len(got), partial})
+			if partial {
+				p.lastRow = bytes.Clone(got[0].Row)
+			}
+			if inBlock {
+				if err := p.c.EncodeReplyCells(got); err != nil {
+					return err
+				}
+			}
+			sc.paid.read(got)
 			r.reads.Add(1)
-			if !state.MidRow() {
+			if !partial {
 				if complete++; limit > 0 && complete >= limit {
 					p.out.MoreResults = new(false)
 					break
@@ -327,7 +371,7 @@ func (p *page) fill(rows int) error {
 			p.results[n-1].partial = false
 		}
 		full := size >= maxBytes
-		late := state == cells.TimeReached || state == cells.TimeReachedMidRow || expired()
+		late := state == cells.TimeReached || state == cells.TimeReachedMidRow || look.due() && expired()
 		if !more {
 			break
 		}
@@ -367,8 +411,10 @@ func (p *page) timeLimit() time.Time {
 func (p *page) deliver() {
 	p.out.Stale = new(p.sc.region.Info.Replica != 0)
 	if !p.c.Conn.CellBlocks() {
+		rest := p.cells
 		for _, r := range p.results {
-			p.out.Results = append(p.out.Results, p.sc.region.stamp(inlineResult(p.cells[r.from:r.to], r.partial)))
+			p.out.Results = append(p.out.Results, p.sc.region.stamp(inlineResult(rest[:r.n], r.partial)))
+			rest = rest[r.n:]
 		}
 		return
 	}
@@ -378,10 +424,9 @@ func (p *page) deliver() {
 	p.out.CellsPerResult = make([]uint32, len(p.results))
 	p.out.PartialFlagPerResult = make([]bool, len(p.results))
 	for i, r := range p.results {
-		p.out.CellsPerResult[i] = uint32(r.to - r.from)
+		p.out.CellsPerResult[i] = uint32(r.n)
 		p.out.PartialFlagPerResult[i] = r.partial
 	}
-	p.c.TakeReplyCells(p.cells)
 }
 
 // failed is the exception for an error inside a scan. The scanner is gone, so

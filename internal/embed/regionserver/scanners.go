@@ -49,6 +49,9 @@ type scanner struct {
 	meter      meter
 	// paid is the charge of the call that has the scanner.
 	paid *charge
+	// Lists for the next page to use again.
+	cells   []cells.Cell
+	results []span
 	// partialRow is the row of the last Result given out if that was partial.
 	partialRow []byte
 

@@ -32,11 +32,12 @@ type Call struct {
 	block  []byte // cell block as sent
 	size   int    // bytes accounted for
 	reply  []cells.Cell
-	done   func()
-	ctx    callContext
-	rule   uint64    // the chaos rule that touched it
-	begun  time.Time // when it was its turn, if there are Outliers
-	damage uint64    // how to spoil the answer's cells: see chaos.Damage; 0 not at all
+	// encoded is the beginning of the answer's cell block.
+	encoded []byte
+	ctx     callContext
+	rule    uint64    // the chaos rule that touched it
+	begun   time.Time // when it was its turn, if there are Outliers
+	damage  uint64    // how to spoil the answer's cells: see chaos.Damage; 0 not at all
 	// inlineNow: it runs on the reader's goroutine, and its frame still stands
 	// in the read buffer.
 	inlineNow bool
@@ -83,9 +84,18 @@ func (c *Call) ReplyCells(list ...cells.Cell) { c.reply = append(c.reply, list..
 // appended before. The server only reads it.
 func (c *Call) TakeReplyCells(list []cells.Cell) { c.reply = list }
 
-// WhenDone has f called once the answer is made, or dropped: from then on what
-// the handler gave is not looked at any more. A second f replaces the first.
-func (c *Call) WhenDone(f func()) { c.done = f }
+// EncodeReplyCells appends cells to the answer's cell block as TakeReplyCells
+// and ReplyCells do, and before theirs, but is done with the cells when it
+// returns. An error is a cell that the codec cannot carry; then nothing was
+// appended.
+func (c *Call) EncodeReplyCells(list []cells.Cell) error {
+	if c.encoded == nil {
+		c.encoded = c.Conn.server.frames.get(maxSmall + 1)
+	}
+	block, err := c.Conn.codec.AppendCells(c.encoded, list)
+	c.encoded = block
+	return err
+}
 
 // Version is the client's version as far as answers depend on it.
 type Version struct{ Major, Minor int }

@@ -38,6 +38,7 @@ func (c *Call) outlies(out wire.Marshaler) {
 		return
 	}
 	x := Outlier{Call: c, In: c.in, Begun: c.begun, Queue: c.begun.Sub(c.Received), Took: time.Since(c.begun), Bytes: int64(out.SizeVT())}
+	x.Bytes += int64(len(c.encoded))
 	for i := range c.reply {
 		x.Bytes += int64(wire.KeyValueCodec.CellSize(&c.reply[i]))
 	}

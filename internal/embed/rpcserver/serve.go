@@ -17,11 +17,6 @@ import (
 func (c *Call) serve() {
 	s := c.Conn.server
 	defer c.ctx.end()
-	defer func() {
-		if c.done != nil {
-			c.done()
-		}
-	}()
 	if !c.inlineNow && c.Conn.out.awaitTurn(&c.ctx, s.cfg.MaxUnread) != nil || c.late() {
 		// The client has given up; whatever we do would be for nobody.
 		c.drop(eventlog.Dropped)
@@ -171,7 +166,7 @@ func (c *Call) render(out wire.Marshaler, err error) (frame []byte, outcome stri
 }
 
 func (c *Call) frameOf(out wire.Marshaler) (frame []byte, err error) {
-	if len(c.reply) == 0 {
+	if len(c.reply) == 0 && len(c.encoded) == 0 {
 		return wire.AppendResponse(c.Conn.server.frames.get(0), c.ID, out, nil)
 	}
 	if !c.Conn.CellBlocks() {
@@ -181,7 +176,11 @@ func (c *Call) frameOf(out wire.Marshaler) (frame []byte, err error) {
 	for i := range c.reply {
 		size += c.Conn.codec.CellSize(&c.reply[i])
 	}
-	block, err := c.Conn.codec.AppendCells(c.Conn.server.frames.get(size), c.reply)
+	block := c.encoded
+	if block == nil {
+		block = c.Conn.server.frames.get(size)
+	}
+	block, err = c.Conn.codec.AppendCells(block, c.reply)
 	defer func() { c.Conn.server.frames.put(block) }()
 	if err != nil {
 		return nil, err

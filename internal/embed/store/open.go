@@ -32,7 +32,7 @@ type Options struct {
 	// the system's.
 	Now func() int64
 	// CacheBytes is the block cache, what memtables hold included; 0 means 8 MiB
-	// in memory (where it only saves decompression), 32 MiB on disk.
+	// in memory (where it only saves decompression), 24 MiB on disk.
 	CacheBytes int64
 	// MemTableBytes is the largest memtable; 0 means 32 MiB in memory, 8 MiB on
 	// disk, less than 1 MiB is raised to it. Up to four of them may wait to be
@@ -157,7 +157,7 @@ func (s *Store) engineOptions(o *Options, fsys vfs.FS, inMemory bool) *pebble.Op
 		EventListener:               &pebble.EventListener{FlushEnd: s.flushed},
 	}
 	if o.CacheBytes <= 0 {
-		po.CacheSize = 32 << 20
+		po.CacheSize = 24 << 20
 		if inMemory {
 			po.CacheSize = 8 << 20
 		}

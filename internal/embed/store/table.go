@@ -65,8 +65,8 @@ func (t *Table) read(schema *cells.Schema, row []byte, q *cells.Query, readPoint
 		g.release()
 		t.s.getters.Put(g)
 	}()
-	sc, err := cells.NewScanner(src, schema, cells.RowSpec(row, q), bytes.Compare, now)
-	if err != nil {
+	sc := &g.scanner
+	if err := sc.Init(src, schema, cells.RowSpec(row, q), bytes.Compare, now); err != nil {
 		return nil, err
 	}
 	if readPoint == presently {
@@ -90,8 +90,9 @@ func (t *Table) read(schema *cells.Schema, row []byte, q *cells.Query, readPoint
 // Get of ten cells allocates twice as often.) Cells given out never point
 // into it.
 type getter struct {
-	src   source
-	cells []cells.Cell
+	src     source
+	scanner cells.Scanner
+	cells   []cells.Cell
 }
 
 // keptCells and keptBytes bound what a getter keeps between two Gets.
@@ -107,6 +108,7 @@ func (g *getter) release() {
 		g.cells = nil
 	}
 	clear(g.cells[:cap(g.cells)])
+	g.scanner.Release()
 	g.src.release()
 }
 
