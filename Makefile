@@ -63,7 +63,7 @@ bench: build ## route hits, then benchmarks beside the peers, as ratios
 	$(GO) test -run XXX -bench "Lookup|Heap" ./internal/route
 	interop/run -bench "Lone|Embedded|Callers|Up" -benchtime 1x -run XXX -v ./interop/bench
 
-bench-peers: ## the client beside HBase's Java client on one real HBase: gets, puts, scans, cold starts, faults (15 min)
+bench-peers: ## the client beside HBase's Java client on one real HBase, and holdfast up beside HBase standalone (20 min)
 	interop/run -bench "Peers|Stall" -benchtime 1x -run XXX -v -timeout 45m ./interop/bench
 
 generate: ## everything that is generated
