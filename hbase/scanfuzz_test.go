@@ -34,6 +34,8 @@ func FuzzScanAnswer(f *testing.F) {
 	}
 	add(&pb.ScanResponse{CellsPerResult: []uint32{2, 1, 1}, MoreResultsInRegion: new(false)}, block)
 	add(&pb.ScanResponse{CellsPerResult: []uint32{1, 1, 2}, PartialFlagPerResult: []bool{true, true, false}}, block)
+	add(&pb.ScanResponse{CellsPerResult: []uint32{2, 1, 0, 1, 0}, PartialFlagPerResult: []bool{false, false, false, true}}, block)
+	add(&pb.ScanResponse{CellsPerResult: []uint32{1, 1, 1, 1}, PartialFlagPerResult: []bool{false, false, false, true}}, block)
 	add(&pb.ScanResponse{CellsPerResult: []uint32{1 << 31, 1 << 31, 0}}, block)
 	add(&pb.ScanResponse{HeartbeatMessage: new(true), Cursor: &pb.Cursor{Row: []byte("c")}}, nil)
 	add(&pb.ScanResponse{Results: []*pb.Result{{Cell: []*pb.Cell{{Row: []byte("b"), Family: []byte("f")}}}}, MoreResults: new(false)}, nil)
@@ -174,6 +176,73 @@ func TestPlainRowsAreMadeAsTaken(t *testing.T) {
 		}
 		if seen != c.rows || last != c.last {
 			t.Errorf("%s: %d rows to %s, want %d to %s", c.name, seen, last, c.rows, c.last)
+		}
+	}
+}
+
+// TestPlainRowsBetweenParts: where answers are cut within rows, only those rows
+// are made before they are taken, and nothing of an answer is needed behind its
+// last row.
+func TestPlainRowsBetweenParts(t *testing.T) {
+	const rows, width, perAnswer = 100, 3, 31 // no multiple of width
+	var all []Cell
+	for i := range rows {
+		for q := range width {
+			all = append(all, Cell{Row: fmt.Appendf(nil, "r%03d", i), Family: []byte("f"), Qualifier: fmt.Append(nil, q), Timestamp: 1, Type: cells.Put, Value: fmt.Append(nil, i)})
+		}
+	}
+	for _, limit := range []int{0, 10, 11, 12, 50} {
+		st := newScanState(&Scan{Limit: limit}, 1<<20)
+		if err := st.opened(st.opening(), nil, nil, 1); err != nil {
+			t.Fatal(err)
+		}
+		seen, lazy := 0, 0
+		for at := 0; at < len(all) && !st.done; at += perAnswer {
+			part := all[at:min(at+perAnswer, len(all))]
+			block, err := wire.KeyValueCodec.AppendCells(nil, part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp := &pb.ScanResponse{MoreResultsInRegion: new(at+perAnswer < len(all))}
+			for i := range part {
+				if i == 0 || !bytes.Equal(part[i].Row, part[i-1].Row) {
+					resp.CellsPerResult = append(resp.CellsPerResult, 0)
+					resp.PartialFlagPerResult = append(resp.PartialFlagPerResult, false)
+				}
+				resp.CellsPerResult[len(resp.CellsPerResult)-1]++
+			}
+			last := len(resp.PartialFlagPerResult) - 1
+			resp.PartialFlagPerResult[last] = (at+len(part))%width != 0
+			reply, err := replyOf(resp, block)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := st.answer(&reply.scanAnswer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !got.isMade() && len(got.made) <= 1 {
+				lazy++
+			}
+			for got.more() {
+				r := got.take()
+				want := all[seen*width : (seen+1)*width]
+				if !sameCells(r.Cells, want) || !bytes.Equal(r.Row, want[0].Row) || r.Partial {
+					t.Fatalf("limit %d: row %d is %v", limit, seen, r)
+				}
+				seen++
+			}
+			clear(block)
+		}
+		want := rows
+		if limit > 0 {
+			want = limit
+		}
+		if seen != want || lazy == 0 {
+			t.Errorf("limit %d: %d rows, want %d; %d answers of rows not made yet", limit, seen, want, lazy)
+		}
+		if n := (len(all) + perAnswer - 1) / perAnswer; limit == 0 && lazy != n {
+			t.Errorf("%d answers of rows not made yet, want %d", lazy, n)
 		}
 	}
 }

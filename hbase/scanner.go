@@ -315,7 +315,7 @@ func (sc *Scanner) fetch() (scanRows, error) {
 		switch {
 		case n > 0 && !rows.isMade():
 			rows.loan = reply.loan
-		case len(reply.parts) > 0:
+		case n > 0 || len(reply.parts) > 0:
 			reply.loan.Keep() // results, or the beginning of one, are made of it
 		default:
 			reply.loan.Return()

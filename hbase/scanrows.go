@@ -32,12 +32,14 @@ type resultRoom struct {
 // into a processor's nearest caches.
 const madeAtOnce = 128
 
-// plainRows are rows whose cells have arrived whole, one result a row, in a
-// block that has been looked through.
+// plainRows are rows whose cells have arrived whole, one result a row (but for
+// the last, which a server cuts where the answer is full), in a block that has
+// been looked through.
 type plainRows struct {
 	block  []byte
 	counts []uint32 // of cells, by result; 0 for none
 	stale  bool
+	cut    bool // the last result is only a part of its row
 }
 
 // rowsMade are results that are made already.
@@ -146,6 +148,9 @@ func (p plainRows) parts(more func(i int, part *scanPart)) ([]scanPart, error) {
 		if more != nil {
 			more(i, &parts[len(parts)-1])
 		}
+	}
+	if p.cut {
+		parts[len(parts)-1].partial = true
 	}
 	return parts, nil
 }

@@ -216,6 +216,28 @@ func (r *rpcRegion) call(ctx context.Context, op string, req *pb.ScanRequest, re
 	return ans, err
 }
 
+// cutAt says whether the last result that has cells is a part of its row, and
+// whether all others are whole.
+func cutAt(resp *pb.ScanResponse) (cut, whole bool) {
+	if !slices.Contains(resp.PartialFlagPerResult, true) {
+		return false, true
+	}
+	last := len(resp.CellsPerResult) - 1
+	for last >= 0 && resp.CellsPerResult[last] == 0 {
+		last--
+	}
+	for i, partial := range resp.PartialFlagPerResult {
+		switch {
+		case !partial || i >= len(resp.CellsPerResult) || resp.CellsPerResult[i] == 0:
+		case i == last:
+			cut = true
+		default:
+			return false, false
+		}
+	}
+	return cut, true
+}
+
 // replyOf reads an answer. Results travel inline, or as counts with the cells
 // beside them.
 func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
@@ -242,7 +264,9 @@ func replyOf(resp *pb.ScanResponse, block []byte) (*scanReply, error) {
 		reply.parts = append(reply.parts, p)
 	}
 	plain := plainRows{block: block, counts: resp.CellsPerResult, stale: stale}
-	if len(plain.counts) > 0 && len(resp.Results) == 0 && len(resp.QueryMetrics) == 0 && !slices.Contains(resp.PartialFlagPerResult, true) {
+	cut, whole := cutAt(resp)
+	if len(plain.counts) > 0 && len(resp.Results) == 0 && len(resp.QueryMetrics) == 0 && whole {
+		plain.cut = cut
 		if err := plain.check(); err != nil {
 			return nil, err
 		}

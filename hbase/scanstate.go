@@ -182,6 +182,9 @@ func (st *scanState) lost() {
 
 // answer takes an answer and gives what can be handed out. Errors end the scan.
 func (st *scanState) answer(a *scanAnswer) (scanRows, error) {
+	if st.inPieces(a) {
+		return st.acceptPieces(a)
+	}
 	plain, ok, err := st.acceptPlain(a)
 	if ok {
 		return rowsOf(plain), err
@@ -252,7 +255,7 @@ func (st *scanState) accept(a *scanAnswer, out []*Result) ([]*Result, error) {
 // acceptPlain is accept for an answer of plain rows, if they can be handed out
 // as they are. It looks at each row's key only.
 func (st *scanState) acceptPlain(a *scanAnswer) (rows plainRows, ok bool, err error) {
-	if len(a.plain.counts) == 0 || st.row != nil || !st.joins() {
+	if len(a.plain.counts) == 0 || st.row != nil || !st.joins() || a.plain.cut {
 		return rows, false, nil
 	}
 	rows = a.plain
@@ -283,6 +286,77 @@ func (st *scanState) acceptPlain(a *scanAnswer) (rows plainRows, ok bool, err er
 		st.turn(a)
 	}
 	return rows, true, nil
+}
+
+// inPieces says whether an answer is one of plain rows but for the rest of a row
+// at its beginning and a part of one at its end, which is what the answers of a
+// long scan of rows of several cells look like.
+func (st *scanState) inPieces(a *scanAnswer) bool {
+	if len(a.plain.counts) == 0 || !st.joins() || st.row == nil && !a.plain.cut || !a.more || !a.moreInRegion {
+		return false
+	}
+	n := 0
+	for _, c := range a.plain.counts {
+		if n += min(int(c), 1); n > 2 {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptPieces is accept for such an answer: the rows in between are not made
+// here. The part of a row at the end is copied, so that nothing of the answer is
+// needed when its rows have been taken.
+func (st *scanState) acceptPieces(a *scanAnswer) (rows scanRows, err error) {
+	p := a.plain
+	part := func(n uint32, block []byte, partial bool) error {
+		r := codec.Reader(block)
+		all, err := r.Take(int(n), nil)
+		if err == nil {
+			rows.made, err = st.accept(&scanAnswer{parts: []scanPart{{cells: all, partial: partial, stale: p.stale}}, more: true, moreInRegion: true}, rows.made)
+		}
+		return err
+	}
+	skip := func(n int) (int, error) {
+		r := codec.Reader(p.block)
+		err := r.Skip(n)
+		return len(p.block) - r.Left(), err
+	}
+	if st.row != nil {
+		for p.counts[0] == 0 {
+			p.counts = p.counts[1:]
+		}
+		size, err := skip(int(p.counts[0]))
+		if err == nil {
+			err = part(p.counts[0], p.block[:size], false)
+		}
+		if err != nil || st.done {
+			return rows, err
+		}
+		p.counts, p.block = p.counts[1:], p.block[size:]
+	}
+	tail := uint32(0)
+	for p.cut && tail == 0 {
+		last := len(p.counts) - 1
+		tail, p.counts = p.counts[last], p.counts[:last]
+	}
+	p.cut = false
+	plain, _, err := st.acceptPlain(&scanAnswer{plain: p, more: true, moreInRegion: true})
+	made := rows.made
+	rows = rowsOf(plain)
+	rows.made = made
+	if err != nil || st.done || tail == 0 {
+		return rows, err
+	}
+	total := 0
+	for _, c := range p.counts {
+		total += int(c)
+	}
+	size, err := skip(total)
+	if err != nil {
+		return rows, err
+	}
+	return rows, part(tail, bytes.Clone(p.block[size:]), true)
 }
 
 // turn goes on to what comes after an answer.

@@ -108,7 +108,7 @@ func BenchmarkPeers(b *testing.B) {
 		t := newTally(b, "full scan", "per_s", "cpu_s_per_100k", "allocs_per_op", "bytes_per_op")
 		modes := map[string]string{}
 		contenders := slices.Clone(all)
-		for _, mode := range []string{"lockstep", "parallel", "ordered"} {
+		for _, mode := range []string{"reuse", "lockstep", "parallel", "ordered", "parallel-reuse"} {
 			alias := &peer{name: us.name + ", " + mode, short: us.short, stdin: us.stdin, out: us.out}
 			contenders, modes[alias.name] = append(contenders, alias), mode
 		}
