@@ -32,6 +32,10 @@ type Procedures struct {
 	nextID func() (uint64, error)
 	now    func() time.Time
 
+	// listing lets one caller at a time look at all of them: thousands that do
+	// would take turns at mu with each who submits. Before mu.
+	listing sync.Mutex
+
 	mu     sync.Mutex
 	byID   map[uint64]*procedure
 	nonces map[[2]uint64]*procedure
@@ -202,6 +206,8 @@ func foreign(p *procedure) *pb.ForeignExceptionMessage {
 func (ps *Procedures) list() []*pb.Procedure {
 	// Only looked at under the lock: making ten thousand messages there would
 	// hold up everybody who submits.
+	ps.listing.Lock()
+	defer ps.listing.Unlock()
 	ps.mu.Lock()
 	all := make([]procedure, 0, len(ps.byID))
 	now := ps.now()
