@@ -9,7 +9,8 @@ import (
 
 // Result is what a read found of one row. The bytes belong to the caller; all
 // results of one answer share a buffer, so keep a [Result.Clone] if you keep
-// few of many.
+// few of many. With [Scan.ReuseResults] they are valid only until the next
+// result is asked for.
 type Result struct {
 	// Row is the row key; nil if nothing was found.
 	Row []byte
