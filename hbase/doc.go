@@ -35,6 +35,8 @@
 // under it, without losing or repeating a row or a cell. It is consistent row
 // by row, not as a whole: each region is read as it was when the scan came to
 // it (and, after a failure between two rows, as it is then).
+// With [Scan.ReuseResults] rows are valid only until the next one, and cost no
+// memory.
 //
 // # Batch
 //
