@@ -168,9 +168,10 @@ type run struct {
 	t *hbase.Table
 	c *Call
 
-	mu    sync.Mutex
-	merge func(*Partial) error
-	whole []Part // regions merged, with WholeRegions
+	mu     sync.Mutex
+	merge  func(*Partial) error
+	failed error  // merge's first error: it is not called again
+	whole  []Part // regions merged, with WholeRegions
 }
 
 // part covers one part of the range: what was one region when it was cut out.
@@ -245,7 +246,10 @@ func past(at, stop []byte) bool {
 func (r *run) accept(ctx context.Context, p *Partial) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if ctx.Err() != nil {
+	switch {
+	case r.failed != nil:
+		return r.failed // the context is about to end
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
 	if r.c.WholeRegions {
@@ -259,7 +263,8 @@ func (r *run) accept(ctx context.Context, p *Partial) error {
 		}
 		r.whole = append(r.whole, p.Part)
 	}
-	return r.merge(p)
+	r.failed = r.merge(p)
+	return r.failed
 }
 
 // merged says whether a region that holds row was merged, and where it ends.
