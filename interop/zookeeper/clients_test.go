@@ -145,6 +145,8 @@ func apart(text string) (answers, events string) {
 	for line := range strings.Lines(text) {
 		list, ok := strings.CutPrefix(strings.TrimSpace(line), "[")
 		switch {
+		case strings.HasPrefix(line, "WatchedEvent state:Closed "):
+			// What the client tells itself at its end, if it still comes to it.
 		case strings.HasPrefix(line, "WatchedEvent "):
 			events += line
 		case strings.HasPrefix(line, "WATCHER::") || strings.TrimSpace(line) == "":
