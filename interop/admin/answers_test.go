@@ -34,16 +34,22 @@ var answersFile = filepath.Join("testdata", "answers-2.6.4.txt")
 // HBase answers them, message by message and refusal by refusal. On a real one
 // TestAnswersRealHBase plays the same calls.
 func TestAnswers(t *testing.T) {
-	c, err := minihbase.Start(t.Context(), minihbase.Options{InMemory: true, Servers: 2, ControlPort: -1, Quotas: true})
+	compare(t, answersFile, play(t, embedded(t, minihbase.Options{InMemory: true, Servers: 2, ControlPort: -1, Quotas: true})))
+}
+
+// embedded starts a cluster for the test and gives its address.
+func embedded(t *testing.T, o minihbase.Options) string {
+	t.Helper()
+	c, err := minihbase.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
-	compare(t, answersFile, play(t, c.Address()))
+	})
+	return c.Address()
 }
 
 // compare holds what was answered against what HBase 2.6.4 answered.

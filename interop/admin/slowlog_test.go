@@ -21,16 +21,7 @@ var slowLogFile = filepath.Join("testdata", "slowlog-2.6.4.txt")
 
 // TestSlowLogEntries: what is kept of calls, and which filters choose which.
 func TestSlowLogEntries(t *testing.T) {
-	c, err := minihbase.Start(t.Context(), minihbase.Options{InMemory: true, Servers: 1, ControlPort: -1, SlowLog: true, SlowLogTime: -1, SlowLogBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	compare(t, slowLogFile, playSlowLog(t, c.Address()))
+	compare(t, slowLogFile, playSlowLog(t, embedded(t, minihbase.Options{InMemory: true, Servers: 1, ControlPort: -1, SlowLog: true, SlowLogTime: -1, SlowLogBytes: 1})))
 }
 
 // playSlowLog makes calls on a cluster whose one region server keeps every

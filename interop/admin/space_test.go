@@ -26,16 +26,7 @@ var spaceFile = filepath.Join("testdata", "space-2.6.4.txt")
 // TestSpaceQuotas: what each policy of a violated space quota forbids, of a table
 // and of a namespace, in HBase's words; and that it ends with the quota.
 func TestSpaceQuotas(t *testing.T) {
-	c, err := minihbase.Start(t.Context(), minihbase.Options{InMemory: true, Servers: 1, ControlPort: -1, Quotas: true, SpaceQuotaPeriod: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	compare(t, spaceFile, playSpace(t, c.Address()))
+	compare(t, spaceFile, playSpace(t, embedded(t, minihbase.Options{InMemory: true, Servers: 1, ControlPort: -1, Quotas: true, SpaceQuotaPeriod: 50 * time.Millisecond})))
 }
 
 // spacePlayer plays space quotas on a cluster with one region server.

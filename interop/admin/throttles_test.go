@@ -24,16 +24,7 @@ var throttlesFile = filepath.Join("testdata", "throttles-2.6.4.txt")
 // TestThrottles: calls beyond each kind of limit are refused in HBase's words,
 // with its wait.
 func TestThrottles(t *testing.T) {
-	c, err := minihbase.Start(t.Context(), minihbase.Options{InMemory: true, Servers: 1, ControlPort: -1, Quotas: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	compare(t, throttlesFile, playThrottles(t, c.Address()))
+	compare(t, throttlesFile, playThrottles(t, embedded(t, minihbase.Options{InMemory: true, Servers: 1, ControlPort: -1, Quotas: true})))
 }
 
 // waits of limits of bytes depend on what was read and written before.
